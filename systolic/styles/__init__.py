@@ -1,1 +1,1 @@
-"""The accelerator styles: ``style`` defines their interface, ``registry`` lists them, and each has a folder."""
+"""The accelerator styles, array and pipeline: ``style`` is their interface, ``registry`` lists them by name."""

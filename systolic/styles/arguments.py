@@ -1,4 +1,4 @@
-"""Command-line options that both styles have: the memory's rate, and the share of a board that may be used."""
+"""Command-line options that both styles have: the DDR's rate, and the share of a board's resources to use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BOARDS_RATE = "the board's, as booted"
 
 
 def memory_arguments(rate: str = BOARDS_RATE, efficiency: str = f"{DDR_EFFICIENCY:g}") -> tuple[Option, Option]:
-    """Return ``--ddr-gbps`` and ``--ddr-efficiency``.
+    """Return the options ``--ddr-gbps`` and ``--ddr-efficiency``, with their defaults in the help text.
 
     Args:
         rate: The default of ``--ddr-gbps``, in words for the help text.

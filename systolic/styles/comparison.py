@@ -1,4 +1,4 @@
-"""The parts of a comparison of mappings that both styles share."""
+"""The parts of a comparison of several schedules or foldings that both styles share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MappingT = TypeVar("MappingT", bound=NetworkMapping)
 
 @dataclass(frozen=True, eq=False)
 class ComparisonRow(Generic[MappingT]):
-    """One row of a comparison.
+    """One row of a comparison: a requested schedule or folding, or the error that explains why there is none.
 
     Attributes:
         asked: The request in words, such as a size of the array or a search.
@@ -34,18 +34,18 @@ class ComparisonRow(Generic[MappingT]):
 
     @property
     def reason(self) -> str:
-        """The text of the error; empty if there is no error."""
+        """The text of the error that explains why there is no mapping; "" if there is one."""
         return str(self.error) if self.error else ""
 
     @property
     def first_line(self) -> str:
-        """The first line of the error, for a cell of a table."""
+        """The first line of ``reason``, for a cell of a table."""
         return "".join(self.reason.splitlines()[:1])
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison(ABC, Generic[MappingT]):
-    """Several mappings of a network.
+    """A comparison of several schedules, or of several foldings, of a network.
 
     Attributes:
         network: The name of the network, or several names if it was quantised in several ways.
@@ -59,16 +59,16 @@ class Comparison(ABC, Generic[MappingT]):
 
     @property
     def found(self) -> list[tuple[str, MappingT]]:
-        """The mappings that were found, each as a pair of the request and the mapping."""
+        """The mappings that were found: pairs of the request in words and the mapping."""
         return [(row.asked, row.mapping) for row in self.rows if row.mapping is not None]
 
     @abstractmethod
     def values(self) -> dict[str, Any]:
-        """Return the comparison as a JSON object."""
+        """Return all compared mappings as a JSON object."""
 
     @abstractmethod
     def cells(self) -> list[list[Cell]]:
-        """Return the rows of the table under ``head``."""
+        """Return the rows of the comparison's table; ``head`` has the titles of its columns."""
 
     @property
     @abstractmethod
@@ -77,14 +77,14 @@ class Comparison(ABC, Generic[MappingT]):
 
     @abstractmethod
     def pictures(self) -> list[Figure]:
-        """Return the pictures below the table; called only if there are mappings."""
+        """Return the figures below the table; called only if at least one mapping was found."""
 
     def text(self) -> str:
-        """Return the table and its note for a terminal."""
+        """Return the comparison's table and note for a terminal."""
         return f"{table(self.head, self.cells())}\n\n{self.note}"
 
     def html(self) -> str:
-        """Return the part of a page that compares the rows: table, note and pictures."""
+        """Return the HTML that compares the rows: table, note and figures, without the head of a page."""
         pictures = map(picture, self.pictures() if self.found else ())
         return "".join((html_table(self.head, self.cells()), f'<p class="note">{escape(self.note)}</p>', *pictures))
 

@@ -1,4 +1,4 @@
-"""The resources that were estimated for each process of a design when it was generated."""
+"""The DSPs and memories that were estimated for each process of a design when it was generated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Estimates:
-    """The estimated resources of a design's processes, which are functions of the generated C++.
+    """The estimated DSPs and memories of each process; a process is a function of the generated C++.
 
     Attributes:
         dsps: The DSPs of each process that has any, by the process's name in the sources.

@@ -1,4 +1,4 @@
-"""The options that both styles have: the memory's rate, the share of a board that may be used, and saved files."""
+"""The options that both styles have: the DDR's rate, the share of a board's resources, and saved files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scheduler.hardware.ddr import DdrRate, ddr_rate
 
 
 def budget_from(options: argparse.Namespace) -> Budget:
-    """Return the budget that the parsed SHARE_ARGUMENTS ask for.
+    """Return the shares of the board's resources that a command line allows (--dsp-share and so on).
 
     Raises:
         RangeError: A number is not a valid share.
@@ -24,7 +24,7 @@ def budget_from(options: argparse.Namespace) -> Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class HardwareOptions:
-    """The options about the hardware that both styles have.
+    """The options of both styles about the hardware: DDR rate and share of the board's resources.
 
     Attributes:
         ddr_gbps: Peak rate of the DDR in GB/s; None for the rate that the board's boot image sets.
@@ -37,7 +37,7 @@ class HardwareOptions:
     budget: Budget = field(default_factory=Budget)
 
     def ddr_rate(self, board: Board, saved: DdrRate | None = None) -> DdrRate:
-        """Return the requested rate, else the rate of a saved file, else the board's."""
+        """Return the DDR rate: the requested one, else the saved file's, else the board's."""
         rate = saved or ddr_rate(board)
         return ddr_rate(
             board,
@@ -54,7 +54,7 @@ GIVEN = "the JSON that was given"
 
 
 def saved_text(saved: Path | str, what: str, made_by: str) -> tuple[str, str]:
-    """Return the JSON of a saved schedule or folding, and the name that errors use for it.
+    """Return the JSON text of a saved schedule or folding, and the file's name for errors.
 
     Args:
         saved: A file, or the JSON itself.

@@ -13,7 +13,7 @@ Values = Mapping[str, Any]
 
 
 class EstimatedResources(Protocol):
-    """The estimated resources of a design, in either style.
+    """The estimated DSPs, LUTs, BRAMs and URAMs of a design, in either style.
 
     Attributes:
         dsp: The number of DSPs.
@@ -53,7 +53,7 @@ def plan_values(
     blocks: Sequence[Values] | None = None,
     fifos: Values | None = None,
 ) -> dict[str, Any]:
-    """Return the JSON object of a generated design.
+    """Return the JSON object of a generated design, with the same keys in both styles.
 
     Args:
         style: The name of the style.

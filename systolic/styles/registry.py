@@ -1,4 +1,4 @@
-"""The one list of the accelerator styles, by name."""
+"""The accelerator styles by name: "systolic" and "streaming"."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def style_named(name: str) -> AnyStyle:
 
 
 def style_of(design: OpenedDesign) -> AnyStyle:
-    """Return the style that generated ``design``."""
+    """Return the style whose name the manifest of ``design`` has."""
     return STYLES[design.manifest.style]
 
 
 def open_design(path: Path) -> OpenedDesign:
-    """Read a generated folder.
+    """Read the folder of a generated design in either style, and check it.
 
     Raises:
         ChoiceError: The manifest names an unknown style.
@@ -59,5 +59,5 @@ def execute(
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     tell: Progress = silent,
 ) -> tuple[Simulation, ...]:
-    """Execute one start of the design, as ``Style.execute`` does, and return a result for each frame."""
+    """Execute one start of the design's generated code on pictures, and return the integers of each frame."""
     return style_of(design).execute(design, pictures, variant, tell)

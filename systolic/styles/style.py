@@ -1,4 +1,4 @@
-"""The interface of the accelerator styles: the methods that every style implements, and the types that they return.
+"""The interface of the accelerator styles: the methods that each style implements, and the types that they return.
 
 A network passes through these methods in order::
 
@@ -55,7 +55,7 @@ class Displayable(Protocol):
 
 
 class NetworkMapping(Displayable, Protocol):
-    """A mapping of a network onto a board, with its cost. Cycles and rates are modelled, at the target clock."""
+    """A schedule or a folding of a network on a board. Cycles and rates are modelled, at the target clock."""
 
     @property
     def network(self) -> QuantizedNetwork: ...
@@ -76,17 +76,17 @@ class NetworkMapping(Displayable, Protocol):
     def frames_per_second(self) -> float: ...
 
     def page(self) -> str:
-        """Return the report as one self-contained HTML file."""
+        """Return the report of the schedule or folding as one self-contained HTML file."""
 
     def to_json(self) -> str:
-        """Return the schedule or the folding as JSON, which a user can edit and map again."""
+        """Return the schedule or the folding as JSON, which a user can edit and give back as an option."""
 
     def figure(self, kind: str) -> Figure:
-        """Draw a picture of the mapping. Raises ChoiceError for an unknown kind."""
+        """Draw the figure of the schedule or folding named ``kind``. Raises ChoiceError for an unknown kind."""
 
 
 class Plan(Displayable, Protocol):
-    """A generated design whose files are in memory and are not written yet."""
+    """A generated design: all its files in memory, not written yet, and its report."""
 
     def text(self, clock: RateClock | None = None) -> str: ...
 
@@ -98,11 +98,11 @@ class Plan(Displayable, Protocol):
 
     @property
     def is_traced(self) -> bool:
-        """Whether the design's cycles are traced in its C++; see ``Style.is_traced``."""
+        """Whether the engine is in C++, so that its cycles are traced, and not counted in SystemVerilog."""
 
 
 class OpenedDesign(Protocol):
-    """A generated folder that was read and checked."""
+    """The folder of a generated design after reading: path, manifest and quantised network."""
 
     @property
     def path(self) -> Path: ...
@@ -123,12 +123,12 @@ class Counts(Displayable, Protocol):
 
     @property
     def pass_cycles(self) -> list[float]:
-        """The cycles of each pass of one start. A simulated board can wait for the time that they take."""
+        """The cycles of each pass of the engine's program, so that a simulated board can take as long."""
 
 
 @dataclass(frozen=True, eq=False)
 class DesignTrace(ABC):
-    """One traced execution. Its cycles can be computed for any clock, memory and FIFO depths without a new execution.
+    """A traced execution of a C++ design, from which cycles are computed for any clock, memory and FIFO depths.
 
     A clock or memory rate of None means the design's own.
 
@@ -150,7 +150,7 @@ class DesignTrace(ABC):
         depths: Mapping[str, int] | None = None,
         ddr_gbps: float | None = None,
     ) -> CycleReport:
-        """Return the cycles of each layer or block.
+        """Return the cycles of each layer or block for this clock, memory rate and these FIFO depths.
 
         Args:
             clock_mhz: The clock in MHz.
@@ -163,17 +163,17 @@ class DesignTrace(ABC):
     def fifos(
         self, clock_mhz: float | None = None, ddr_efficiency: float | None = None, ddr_gbps: float | None = None
     ) -> FifoDepths:
-        """Return the least FIFO depths that do not make the design slower."""
+        """Return the least FIFO depths that do not make the design slower, at this clock and memory rate."""
         clock = self.design.manifest.clock_mhz if clock_mhz is None else clock_mhz
         return self.least_depths(board_memory(self.design, ddr_efficiency, ddr_gbps), clock)
 
     @abstractmethod
     def measured(self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None) -> CycleReport:
-        """Return the cycles of each layer or block with ``memory``; see ``report``."""
+        """Return the cycles of each layer or block with this memory timing, clock and these FIFO depths."""
 
     @abstractmethod
     def least_depths(self, memory: MemoryTiming, clock_mhz: float) -> FifoDepths:
-        """Return the least FIFO depths with ``memory`` at ``clock_mhz``; see ``fifos``."""
+        """Return the least FIFO depths that do not make the design slower, with this memory timing and clock."""
 
 
 OptionsT = TypeVar("OptionsT")
@@ -182,7 +182,7 @@ DesignT = TypeVar("DesignT", bound=OpenedDesign)
 
 
 class Style(Protocol[OptionsT, MappingT, DesignT]):
-    """One way to build an accelerator."""
+    """The interface of an accelerator style, such as the systolic array or the streaming pipeline."""
 
     @property
     def name(self) -> str:
@@ -190,7 +190,7 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
 
     @property
     def summary(self) -> str:
-        """A line of help that describes the style."""
+        """The line of ``--help`` that describes the style."""
 
     @property
     def arguments(self) -> tuple[Option, ...]:
@@ -198,16 +198,16 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
 
     @property
     def options(self) -> Callable[..., OptionsT]:
-        """The class of the options that choose a mapping."""
+        """The class of the style's options, such as ``SystolicOptions``."""
 
     def options_from(self, options: argparse.Namespace) -> OptionsT:
-        """Return the style's options from the parsed command line."""
+        """Return the style's options, such as ``SystolicOptions``, from the parsed command line."""
 
     def prepared(self, model: Model, options: OptionsT) -> Model:
-        """Return the model after the options divided its work between the accelerator and the host."""
+        """Return the model after the options moved work between host and accelerator, such as the final softmax."""
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
-        """Raise SeveralFaultsError with the layers that the style cannot map.
+        """Raise SeveralFaultsError with all layers that the style cannot compute.
 
         It is called before a network is quantised.
         """
@@ -215,7 +215,7 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
     def calibration_for(
         self, calibration: Calibration, board: Board, clock_mhz: float | None, options: OptionsT
     ) -> Calibration:
-        """Return the calibration. If it chooses bits layer by layer, the result has the pipeline to choose them for.
+        """Return the calibration. If it chooses bits per layer, it also gets the pipeline whose rate they must keep.
 
         Raises:
             UnsupportedError: Bits are to be chosen layer by layer, and the style has no use for that.
@@ -224,21 +224,21 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
     def map(
         self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: OptionsT, tell: Progress
     ) -> MappingT:
-        """Return the best mapping that the options allow. Without ``clock_mhz`` the style chooses the clock."""
+        """Return the best schedule or folding that the options allow; without ``clock_mhz``, also choose the clock."""
 
     def generate(self, mapping: MappingT, inputs: DesignInputs, options: OptionsT, tell: Progress) -> Plan:
-        """Return every file of the design. Equal arguments give equal bytes."""
+        """Return a plan with every file of the design in memory. Equal arguments give equal bytes."""
 
     def open(self, path: Path, manifest: Manifest) -> DesignT:
-        """Read the folder ``path``, whose manifest names this style. Raises a SystolicError if a file is wrong."""
+        """Read the design in folder ``path``, generated in this style. Raises a SystolicError if a file is wrong."""
 
     def estimates(self, design: DesignT) -> Estimates:
-        """Return the resources that were estimated for each process when the design was generated."""
+        """Return the DSPs and memories of each process that were estimated when the design was generated."""
 
     def execute(
         self, design: DesignT, pictures: Sequence[Pixels], variant: Variant, tell: Progress
     ) -> tuple[Simulation, ...]:
-        """Execute one start of the generated code, and return one result for each frame.
+        """Execute one start of the generated code, and return the compared integers of each frame.
 
         Args:
             design: The design.
@@ -251,13 +251,13 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
         """
 
     def trace(self, design: DesignT, picture: Pixels, tell: Progress) -> DesignTrace:
-        """Execute one start and record the clock of every process.
+        """Execute one start of a design in C++, and record the cycle of each read and write of every process.
 
         The picture is repeated to fill the batch.
         """
 
     def count(self, design: DesignT, picture: Pixels, compare_with_hls: bool, tell: Progress) -> Counts:
-        """Simulate one start of an engine in SystemVerilog and count its cycles.
+        """Simulate one start of an engine in SystemVerilog, and count the cycles of each layer.
 
         Args:
             design: The design.
@@ -269,13 +269,13 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
         """
 
     def is_traced(self, design: DesignT) -> bool:
-        """Return whether cycles are traced in the design's C++; if not, its simulated SystemVerilog counts them."""
+        """Return whether the engine is in C++, whose cycles are traced; in SystemVerilog a simulation counts them."""
 
     def check_timeline(self, design: DesignT, layer: str | None) -> None:
         """Raise ChoiceError or UnsupportedError if a timeline of ``layer`` alone cannot be drawn."""
 
     def recording(self, design: DesignT, layer: str, path: Path | None) -> Recording:
-        """Return the value of ``Variant.waves`` that records the signals of a layer.
+        """Return what to record of an engine in SystemVerilog: a layer's signals, into an FST file.
 
         Args:
             design: The design.

@@ -1,1 +1,1 @@
-"""Cycle traces: a recorded execution of the generated code, solved for a clock, a memory and FIFO depths."""
+"""Cycle traces: a recorded execution of the generated C++, solved for a clock, a memory and FIFO depths."""

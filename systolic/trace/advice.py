@@ -1,4 +1,4 @@
-"""The advised FIFO depths of a traced design, and the single FIFO whose depth resolves a deadlock."""
+"""The advised FIFO depths of a traced design, and the one FIFO whose greater depth resolves a deadlock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CAPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 @dataclass(frozen=True)
 class Advice:
-    """The advised FIFO depths for all regions together.
+    """The advised depth of each FIFO, the same in all regions of the trace, and the cycles with these depths.
 
     The cycles do not include the start and stop of the regions.
 
@@ -74,7 +74,7 @@ def advise(trace: Traced, options: SolverOptions, slack: float, tell: Progress =
 
 
 def _by_accesses(regions: Sequence[_Region]) -> Iterator[tuple[float, _Region]]:
-    """Yield (the fraction of all accesses that is done, region), the regions with few accesses first."""
+    """Yield (share of all accesses done so far, region) for each region, the one with fewest accesses first."""
     total, behind = sum(region.facts.accesses for region in regions), 0
     for region in sorted(regions, key=lambda region: region.facts.accesses):
         yield behind / max(total, 1), region
@@ -84,7 +84,7 @@ def _by_accesses(regions: Sequence[_Region]) -> Iterator[tuple[float, _Region]]:
 def remedy(
     trace: Traced, number: int, depths: Sequence[int], full: Sequence[int], options: SolverOptions
 ) -> tuple[str, int] | None:
-    """Return the first full stream whose depth alone can resolve a deadlock, with the least such depth.
+    """Return one full FIFO and the least depth at which it alone resolves a deadlock; None if there is none.
 
     An array of streams is deepened as a whole.
 
@@ -115,7 +115,7 @@ def remedy(
 
 @dataclass(frozen=True)
 class _Region:
-    """One region of a trace; an array of streams has one depth."""
+    """One region of a trace (an execution of a DATAFLOW region), solved for FIFO depths by array of streams."""
 
     trace: Traced
     number: int
@@ -126,7 +126,7 @@ class _Region:
         return self.trace.regions[self.number]
 
     def cycles(self, depths: Depths, limit: int = 0) -> int | None:
-        """Return the cycles of the region, or None for a deadlock or for more than ``limit`` cycles (0: no limit)."""
+        """Return the region's cycles with these depths; None for a deadlock or above ``limit`` (0: no limit)."""
         by_stream = [depths[stream.group] for stream in self.facts.streams]
         return self.trace.region_cycles(self.number, by_stream, _limited(self.options, limit))
 
@@ -143,7 +143,7 @@ class _Region:
         return cycles
 
     def least_depths(self, limit: int, floor: Depths) -> dict[str, int]:
-        """Return the least depths with at most ``limit`` cycles, each at least its depth in ``floor``."""
+        """Return the least FIFO depths with at most ``limit`` cycles, each at least as in ``floor``."""
 
         def keeps_pace(depths: Depths) -> bool:
             return self.cycles(depths, limit) is not None
@@ -153,7 +153,7 @@ class _Region:
         return depths
 
     def _word_bytes(self, group: str) -> int:
-        """Return the bytes that one more word of depth takes, over all streams of the array."""
+        """Return the bytes that one more word of depth takes in all FIFOs of the array ``group``."""
         return sum(stream.element_bytes for stream in self.facts.streams if stream.group == group)
 
 
@@ -164,7 +164,7 @@ def _limited(options: SolverOptions, limit: int) -> SolverOptions:
 
 
 def _total(regions: Sequence[_Region], depths: Depths | None) -> int | None:
-    """Return the cycles of all regions with ``depths`` (None: the declared depths), or None for a deadlock."""
+    """Return the cycles of all regions with ``depths`` (None: as declared); None if one deadlocks."""
     total = 0
     for region in regions:
         cycles = region.declared_cycles() if depths is None else region.cycles(depths)

@@ -27,7 +27,7 @@ PORTS_HEAD = ("DDR port", "direction", "bytes of all traced frames", "GB/s")
 
 @dataclass(frozen=True)
 class PortTraffic:
-    """The traffic of one DDR port in one direction.
+    """The bytes and the average rate of one DDR port in one direction.
 
     Attributes:
         port: The name of the port.
@@ -44,7 +44,7 @@ class PortTraffic:
 
 @dataclass(frozen=True, eq=False)
 class Bandwidth:
-    """The DDR bandwidth over time. All rates are in 10⁹ bytes per second at the clock.
+    """The DDR's read and write rates over time, in 10⁹ bytes per second.
 
     Attributes:
         clock_mhz: The clock in MHz.
@@ -68,16 +68,16 @@ class Bandwidth:
 
     @property
     def sustained_gbps(self) -> float:
-        """The highest data rate that the memory sustains."""
+        """The highest data rate that the DDR sustains, in GB/s: peak rate times efficiency."""
         return self.peak_gbps * self.efficiency
 
     @property
     def busiest_gbps(self) -> float:
-        """The data rate in the busiest bin, both directions together."""
+        """The read and write rate together in the busiest time bin, in GB/s."""
         return float((self.read_gbps + self.written_gbps).max(initial=0.0))
 
     def values(self) -> dict[str, Any]:
-        """Return the bandwidth as a JSON object.
+        """Return the DDR rates over time and per port as a JSON object.
 
         {average_gbps, busiest_gbps, sustained_gbps, ports: [{port, direction, bytes, gbps}], bin_ends: [cycle],
         read_gbps: […], written_gbps: […]}
@@ -127,7 +127,7 @@ class Bandwidth:
 
 
 def bandwidth(timing: TraceTiming, bins: int | None = None) -> Bandwidth:
-    """Return the DDR bandwidth over all regions, which follow each other in time.
+    """Return the DDR's read and write rates over a traced execution, from its first region to its last.
 
     Args:
         timing: The solved trace, with ``timeline=True``.
@@ -163,7 +163,7 @@ def _ports(timing: TraceTiming) -> tuple[PortTraffic, ...]:
 
 
 def _served(chunks: npt.NDArray[np.float64], capacity: float) -> npt.NDArray[np.float64]:
-    """Limit the bytes of each bin to what the memory can move, and carry the rest over to the next bin.
+    """Limit each time bin's bytes to what the DDR can move, and carry the rest over to the next bin.
 
     A chunk counts in the bin where it begins, although the memory may serve a part of it later. The last bin takes all
     that is left.
@@ -183,7 +183,7 @@ def _served(chunks: npt.NDArray[np.float64], capacity: float) -> npt.NDArray[np.
 
 
 def _moved(regions: Iterable[RegionTiming], write: bool, ends: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the bytes of one direction between each two neighbours in ``ends``.
+    """Return the bytes of one direction in each time bin that ``ends`` delimits.
 
     The bytes that a port moved in a bin of the trace are spread evenly over that bin.
     """

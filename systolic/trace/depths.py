@@ -1,4 +1,4 @@
-"""The search for the least FIFO depths that keep the pace. Each candidate is solved from the same trace.
+"""The search for the least FIFO depths that do not slow a traced design. Each candidate is solved from the trace.
 
 More depth never costs time, because the processes and FIFOs are a max-plus system. So bisection finds each least depth.
 Only the order in which DDR serves its ports can disturb this, and by far less than the slack.
@@ -18,7 +18,7 @@ Depths = Mapping[str, int]
 
 @dataclass(frozen=True)
 class DepthSearch:
-    """The limits of a search for depths.
+    """The limits of a search for FIFO depths.
 
     Attributes:
         shallowest: The least depth of any FIFO, in words.
@@ -41,7 +41,7 @@ class DepthSearch:
 
 @dataclass(frozen=True, eq=False)
 class TracedFifos:
-    """The FIFOs of a search.
+    """The FIFOs whose depths are searched, with the functions that judge a set of depths.
 
     Attributes:
         unbounded: Depths that are never full, by name.
@@ -58,7 +58,7 @@ class TracedFifos:
 
 
 def bisect(holds: Callable[[int], bool], high: int) -> int:
-    """Return the least number from 1 to ``high`` for which ``holds``, which must be monotone and hold at ``high``."""
+    """Return the least number from 1 to ``high`` for which the monotone ``holds`` is true; it is true at ``high``."""
     low = 1
     while low < high:
         middle = (low + high) // 2
@@ -70,7 +70,7 @@ def bisect(holds: Callable[[int], bool], high: int) -> int:
 
 
 def least_depths(fifos: TracedFifos, search: DepthSearch, tell: Progress = silent) -> tuple[dict[str, int], int]:
-    """Search for the least depth of every FIFO.
+    """Search the least depth of every FIFO that keeps the pace: loses no more cycles than allowed.
 
     First the search limits all FIFOs to one common depth, which takes few solutions. Then it bisects each FIFO below
     this depth, the costliest first.
@@ -91,7 +91,7 @@ def least_depths(fifos: TracedFifos, search: DepthSearch, tell: Progress = silen
 
 @dataclass
 class _Descent:
-    """One search, with the count of its solutions."""
+    """A running search for FIFO depths, which counts how often the trace is solved."""
 
     fifos: TracedFifos
     search: DepthSearch
@@ -106,11 +106,11 @@ class _Descent:
         return self.fifos.keeps_pace(depths)
 
     def keeps_pace_with(self, depths: Depths, name: str, depth: int) -> bool:
-        """Return whether ``depths`` keep the pace if the FIFO ``name`` has this depth instead."""
+        """Return whether ``depths`` keep the pace if the FIFO ``name`` has the depth ``depth`` instead."""
         return depth >= self.search.least(name) and self.keeps_pace({**depths, name: depth})
 
     def capped(self) -> dict[str, int]:
-        """Return the depths limited to one common value, the least one that keeps the pace.
+        """Return the unbounded depths, cut to the least common limit that keeps the pace.
 
         The values tried are ``shallowest`` times powers of two. A FIFO that never needs the limit keeps its unbounded
         depth.
@@ -125,7 +125,7 @@ class _Descent:
         return self._without_unused(cut(cap))
 
     def _without_unused(self, depths: dict[str, int]) -> dict[str, int]:
-        """Cut each depth to one word more than the most words that the FIFO held, if that keeps the pace."""
+        """Return the depths cut to one word more than each FIFO held at most, if that keeps the pace."""
         if self.fifos.fullest is None:
             return depths
         self.solutions += 1
@@ -134,7 +134,7 @@ class _Descent:
         return needed if self.keeps_pace(needed) else depths
 
     def at_shallowest(self, depths: dict[str, int], names: list[str]) -> dict[str, int]:
-        """Set the FIFOs in ``names`` to the shallowest depth if that keeps the pace: all at once, or in halves."""
+        """Return the depths with FIFOs of ``names`` at the shallowest depth, all or some, if that keeps the pace."""
         if not names or self.is_spent:
             return depths
         shallower = {**depths, **dict.fromkeys(names, self.search.shallowest)}
@@ -147,7 +147,7 @@ class _Descent:
 
 
 def greatest(answers: Iterable[Depths]) -> dict[str, int]:
-    """Return, by name, the greatest depth in all ``answers``, because the same hardware must serve each of them."""
+    """Return {FIFO: its greatest depth in all ``answers``}, because the same hardware must serve each answer."""
     depths: dict[str, int] = {}
     for answer in answers:
         for name, depth in answer.items():

@@ -1,4 +1,4 @@
-"""The recorded facts of a trace, before it is solved, and the options of the solver."""
+"""The recorded content of a trace before it is solved, and the options of the solver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from systolic.trace.timing import FabricTiming, MemoryTiming
 
 
 class SolverOptions(ctypes.Structure):
-    """The C struct ``Options`` of ``solve.h``, field by field."""
+    """The options of the trace solver, as the C struct ``Options`` of solve.h: DDR timing, latencies and limits."""
 
     _fields_ = (
         ("ddr_bytes_per_cycle", ctypes.c_double),
@@ -39,7 +39,7 @@ def solver_options(
     limit: int = 0,
     frames: int = 0,
 ) -> SolverOptions:
-    """Return the options of the solver.
+    """Return the solver's options for this DDR timing and clock, converted to cycles.
 
     Args:
         memory: The DDR's timing.
@@ -69,7 +69,7 @@ def solver_options(
 
 @dataclass(frozen=True)
 class StreamFacts:
-    """A FIFO as it is declared in the generated code.
+    """A FIFO of a traced region: its declaration in the generated code, and the words that passed through.
 
     Attributes:
         name: The name in the generated code, with array indices.
@@ -97,7 +97,7 @@ class StreamFacts:
         return self.name.partition("[")[0]
 
     def kind(self, depth: int, by_depth: bool) -> str:
-        """Return the primitive of the FIFO at ``depth`` words: "srl", "bram" or "lutram".
+        """Return the primitive of the FIFO at ``depth`` words: "srl" (shift register), "bram" or "lutram".
 
         Args:
             depth: The depth in words.
@@ -108,7 +108,7 @@ class StreamFacts:
 
 @dataclass(frozen=True)
 class RegionFacts:
-    """The recorded facts of one region: one execution of a DATAFLOW region, or the top's sequential code.
+    """The recorded content of one region: an execution of a DATAFLOW region, or the top's sequential code.
 
     Attributes:
         label: The number that the generated code gives the region.
@@ -125,16 +125,16 @@ class RegionFacts:
     streams: tuple[StreamFacts, ...]
 
     def depths(self, given: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the depth of each stream: the one given for its name, else for its array, else the declared one."""
+        """Return each FIFO's depth: the one in ``given`` by its name or its array's name, else the declared."""
         return tuple(given.get(s.name, given.get(s.group, s.depth)) for s in self.streams)
 
     def in_memory(self, depths: Sequence[int], by_depth: bool) -> tuple[bool, ...]:
-        """Return for each stream whether it is a memory at this depth, and not a shift register."""
+        """Return for each FIFO whether it is a BRAM or LUTRAM at its depth, and not a shift register."""
         return tuple(s.kind(depth, by_depth) != SHIFT_REGISTER for s, depth in zip(self.streams, depths, strict=True))
 
 
 class Traced(Protocol):
-    """The part of a trace that a search for depths uses."""
+    """The methods of a trace that a search for FIFO depths uses."""
 
     @property
     def regions(self) -> tuple[RegionFacts, ...]: ...

@@ -1,4 +1,4 @@
-"""Reports of cycles and of FIFO depths for both styles, and the memory timing of a design's board."""
+"""Reports of traced or counted cycles and of FIFO depths for both styles, and the DDR timing of a design."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LayerTime:
-    """The cycles of one layer, or of one block of a streaming pipeline.
+    """The traced or counted cycles of one layer, or of one block of a pipeline, next to the modelled cycles.
 
     None marks a value that the style or the engine does not know.
 
@@ -54,17 +54,17 @@ class LayerTime:
 
     @property
     def running(self) -> int:
-        """The cycles of the passes, without the cycles in which their instructions are fetched."""
+        """The cycles of the layer's passes, without the cycles in which the engine fetches the passes."""
         return self.cycles - (self.program or 0)
 
     @property
     def error(self) -> float:
-        """The percentage by which the modelled cycles exceed the cycles."""
+        """The percentage by which the modelled cycles exceed the traced or counted cycles."""
         return 100 * (self.modelled_cycles / self.cycles - 1)
 
     @property
     def overhead_share(self) -> str | None:
-        """The overhead and its share of the modelled cycles, in words."""
+        """The largest part of the modelled cycles that is not computing, such as "fill 12%"; None if unknown."""
         if self.overhead is None or self.overhead_cycles is None:
             return None
         return overhead_words(self.overhead, self.overhead_cycles, self.modelled_cycles)
@@ -76,7 +76,7 @@ ReportTable = tuple[Sequence[str], Sequence[Sequence[Cell]]]
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FrameCycles(ABC):
-    """The cycles of one frame, or of one batch of frames, layer by layer: traced or counted.
+    """The traced or counted cycles of one frame or one batch, layer by layer, and the frame rate.
 
     Attributes:
         network: The name of the network.
@@ -99,7 +99,7 @@ class FrameCycles(ABC):
     @property
     @abstractmethod
     def cycles(self) -> int:
-        """The cycles that a batch adds to a run of many batches."""
+        """The cycles per batch if many batches follow each other."""
 
     @property
     def cycles_per_frame(self) -> int:
@@ -108,17 +108,17 @@ class FrameCycles(ABC):
 
     @property
     def latency_cycles(self) -> int:
-        """The cycles from the start to the outputs: all frames of a batch end together."""
+        """The cycles from the start to the outputs of the batch: all frames of a batch end together."""
         return self.cycles
 
     @property
     def frames_per_second(self) -> float:
-        """The frame rate at the clock."""
+        """The frames per second at ``clock_mhz``."""
         return self.clock_mhz * 1e6 * self.batch / self.cycles
 
     @property
     def dsp_efficiency(self) -> float:
-        """The multiply-accumulates of the layers divided by what the DSPs could do in the same cycles."""
+        """The multiply-accumulates of the layers as a share of what the DSPs could do in the same cycles."""
         return sum(layer.macs for layer in self.layers) / (self.macs_per_cycle * self.cycles)
 
     @property
@@ -128,12 +128,12 @@ class FrameCycles(ABC):
 
     @property
     def rate(self) -> str:
-        """The frame rate and its clock, in words."""
+        """Words with the frame rate, the clock and the clock's origin."""
         return f"{self.frames_per_second:.1f} frames/s at {self.clock_mhz:g} MHz ({self.clock_source})"
 
     @property
     def of_batch(self) -> str:
-        """The words that follow the cycles per frame if frames are computed in batches, else ""."""
+        """ " per frame in batches of N …" for the report if there are batches, else ""."""
         return f" per frame in batches of {self.batch} (layers: per batch)" if self.batch > 1 else ""
 
     @abstractmethod
@@ -143,10 +143,10 @@ class FrameCycles(ABC):
     @property
     @abstractmethod
     def summary(self) -> str:
-        """The sentences below the tables."""
+        """The sentences below the report's tables."""
 
     def text(self) -> str:
-        """Return the tables and the summary for a terminal."""
+        """Return the report's tables and summary for a terminal."""
         return "\n\n".join([*(table(head, rows) for head, rows in self.tables()), self.summary])
 
     def __repr__(self) -> str:
@@ -159,7 +159,7 @@ class FrameCycles(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class CycleReport(FrameCycles):
-    """Cycles that were traced in the generated C++.
+    """The report of cycles that were traced in the generated C++.
 
     Attributes:
         timing: The solved trace.
@@ -170,7 +170,7 @@ class CycleReport(FrameCycles):
     @property
     @abstractmethod
     def pass_cycles(self) -> list[float]:
-        """The cycles of each pass of one start, for a simulated board that waits as long as the hardware takes."""
+        """The cycles of each pass of one start, so that a simulated board can take as long as the hardware."""
 
     @property
     @abstractmethod
@@ -179,11 +179,11 @@ class CycleReport(FrameCycles):
 
     @abstractmethod
     def values(self) -> dict[str, Any]:
-        """Return the object of ``cycle_values``."""
+        """Return the traced cycles as the JSON object of ``cycle_values``."""
 
     @abstractmethod
     def timeline(self, layer: str | None = None) -> Figure:
-        """Draw one lane per process, over a frame or over one layer."""
+        """Draw the timeline: one lane per process, over a frame or over one layer."""
 
 
 def cycle_values(
@@ -194,7 +194,7 @@ def cycle_values(
     mismatches: int | None = None,
     processes: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Return the JSON object of cycles, with the same keys for every style and engine.
+    """Return a report's cycles as a JSON object, with the same keys for every style and engine.
 
     {network, batch, clock_mhz, source: "traced" or "counted", cycles_per_frame, latency_cycles, frames_per_second,
     bound_by: the layer or block that takes the most cycles, dsp, dsp_efficiency, memory, mismatches, layers: [the
@@ -220,14 +220,14 @@ def cycle_values(
 
 
 class Described(Protocol):
-    """An opened design, of which only the manifest is read."""
+    """A type with a manifest, such as an opened design."""
 
     @property
     def manifest(self) -> Manifest: ...
 
 
 def board_memory(design: Described, efficiency: float | None = None, gbps: float | None = None) -> MemoryTiming:
-    """Return the timing of the DDR that the design was made for.
+    """Return the timing of the DDR that the design was made for, or with another rate or efficiency.
 
     Args:
         design: The design.
@@ -265,7 +265,7 @@ CURVE_HEAD = ("no deeper than", "cycles")
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FifoDepths:
-    """The least FIFO depths of a traced design that lose no cycle. None marks a value that a style does not know.
+    """The least FIFO depths of a traced design that lose no cycle, next to the declared depths.
 
     Attributes:
         least: The depths in words, by stream.
@@ -290,11 +290,11 @@ class FifoDepths:
     curve: Sequence[tuple[int, int | None]] | None = None
 
     def rows(self) -> list[list[Cell]]:
-        """Return a row for each stream under FIFO_HEAD."""
+        """Return the rows of the FIFO table: name, declared depth and least depth in words."""
         return [[name, self.declared[name], depth] for name, depth in self.least.items()]
 
     def values(self) -> dict[str, Any]:
-        """Return the fields as one JSON object, with the same keys for both styles."""
+        """Return the FIFO depths as a JSON object, with the same keys for both styles."""
         return {
             **vars(self),
             "least": dict(self.least),
@@ -304,7 +304,7 @@ class FifoDepths:
         }
 
     def text(self) -> str:
-        """Return a table for a terminal."""
+        """Return a table of declared and least FIFO depths for a terminal."""
         return table(FIFO_HEAD, self.rows())
 
     __repr__ = text

@@ -1,4 +1,4 @@
-"""Cycles, stalls and deadlocks of the generated code, solved from one traced execution.
+"""Cycles, stalls and deadlocks of the generated C++, solved from one traced execution.
 
 A simulation library that is built with ``SYSTOLIC_TRACE`` records the accesses of every process in the process's own
 pipeline time (hls_templates/simulation/trace.h). ``Trace.solve`` computes the cycle of every access for any FIFO
@@ -113,7 +113,7 @@ def _waiting(facts: RegionFacts, depths: Sequence[int], blocked: dict[str, Any])
 
 
 class Trace:
-    """The trace in a simulation library. A library has one trace, and the next traced run replaces it.
+    """The recorded accesses of an execution, in the simulation library; its next traced run replaces them.
 
     Call ``begin``, the library's top function and ``end``. Then ``solve`` and ``advise`` can be called any number of
     times.
@@ -151,12 +151,12 @@ class Trace:
         self._bytes = 0
 
     def begin(self) -> None:
-        """Delete the recorded trace, and start recording."""
+        """Delete the recorded accesses, and start recording."""
         self._facts = None
         self._library.systolic_trace_begin()
 
     def end(self) -> None:
-        """Stop recording.
+        """Stop recording the accesses.
 
         Raises:
             ToolError: The kernel did something that contradicts its own declarations.
@@ -173,7 +173,7 @@ class Trace:
 
     @property
     def regions(self) -> tuple[RegionFacts, ...]:
-        """The recorded facts of each region, in order of execution."""
+        """The recorded content of each region (execution of a DATAFLOW region), in order of execution."""
         if self._facts is None:
             described = _answer(self._library.systolic_trace_describe())
             self._facts = tuple(_region_facts(region) for region in described["regions"])
@@ -193,7 +193,7 @@ class Trace:
         fabric: FabricTiming | None = None,
         timeline: bool = False,
     ) -> TraceTiming:
-        """Compute the cycle of every access.
+        """Compute the cycle of every recorded access for this memory, clock and these FIFO depths.
 
         Args:
             memory: The DDR's timing. None takes the defaults.
@@ -220,12 +220,12 @@ class Trace:
         return TraceTiming(clock_mhz, memory, tuple(regions))
 
     def region_cycles(self, number: int, depths: Sequence[int], options: SolverOptions) -> int | None:
-        """Return the cycles of one region, or None for a deadlock or for more than ``options.limit`` cycles."""
+        """Return the cycles of region ``number``; None for a deadlock or above ``options.limit`` cycles."""
         pace = self.region_pace(number, depths, options)
         return None if pace is None else pace[0]
 
     def region_pace(self, number: int, depths: Sequence[int], options: SolverOptions) -> tuple[int, int] | None:
-        """Return the cycles of one region and ``RegionTiming.interval``, or None like ``region_cycles``.
+        """Return (cycles, cycles between frames) of region ``number``; None like ``region_cycles``.
 
         The interval is computed only if ``options.frames`` is given.
         """
@@ -257,7 +257,7 @@ class Trace:
         return _region_timing(facts, result, fabric)
 
     def _fifos(self, number: int, depths: Sequence[int]) -> tuple[ctypes.Array[ctypes.c_int64], ...]:
-        """Return two C arrays: the depth of each FIFO, and whether it is a memory."""
+        """Return two C arrays: the depth of each FIFO, and whether it is in a memory, not in shift registers."""
         numbers = ctypes.c_int64 * len(depths)
         return numbers(*depths), numbers(*self.regions[number].in_memory(depths, self._by_depth))
 

@@ -35,7 +35,7 @@ NARROWEST_NAMED = 150
 
 
 def shares(process: ProcessTiming, cycles: int) -> tuple[int, NDArray[np.float64]]:
-    """Return the cycles per bin and the share of each activity per bin.
+    """Return the cycles per time bin, and the share of each bin in which a process computes or waits, by reason.
 
     The shares have the shape (4, bins), in the order of ``COLOURS``. In a bin, the sum of the shares is below 1 if the
     process ended in it or before it.
@@ -68,7 +68,7 @@ def _padded(part: tuple[int, ...], bins: int) -> NDArray[np.int64]:
 
 
 def _lane_names(regions: tuple[RegionTiming, ...]) -> list[str]:
-    """Return the process names in order of first appearance, which is the order of the data flow; the top is last."""
+    """Return the process names for the lanes, in the order of the data flow; the top function is last."""
     ordered = sorted(regions, key=lambda region: region.top)
     return list(dict.fromkeys(process.name for region in ordered for process in region.processes))
 
@@ -101,7 +101,7 @@ def draw(
     names: Mapping[int, str] | None = None,
     marks: Mapping[int, str] | None = None,
 ) -> Figure:
-    """Draw the regions with this label, or all regions one after the other.
+    """Draw a timeline of the regions with this label, or of all regions one after the other.
 
     Args:
         timing: The solved trace, with ``timeline=True``.
@@ -147,7 +147,7 @@ def _label(axes: Axes, lanes: list[str], end: int) -> None:
 
 
 def _label_regions(axes: Axes, regions: tuple[RegionTiming, ...], end: int, names: Mapping[int, str]) -> None:
-    """Write each region's name above its middle, vertically if the region is narrow.
+    """Write each region's name above it, vertically if the region is narrow.
 
     A region that is narrower than the height of a letter has no name.
     """
@@ -167,7 +167,7 @@ def _mark(axes: Axes, marks: Mapping[int, str]) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write the plot to a file that is either complete or absent. The suffix (.png, .svg, .pdf) chooses the format.
+    """Write the figure to a .png, .svg or .pdf file that is either complete or absent.
 
     Raises:
         FileAccessError: The file cannot be written, or no format has this suffix.

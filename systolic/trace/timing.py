@@ -1,4 +1,4 @@
-"""The results of solving a trace, and the timing of the memory and of the fabric that it is solved for."""
+"""The solved cycles of a trace, and the timing of the DDR and of the HLS logic that it is solved for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scheduler.hardware.fifos import MEMORY_LATENCY, SHIFT_LATENCY
 
 @dataclass(frozen=True)
 class MemoryTiming:
-    """The timing of the DDR at the accelerator's ports. The defaults are the values of the ZCU104's boot image.
+    """The rate, latencies and burst limits of the DDR at the accelerator's ports; defaults are the ZCU104's.
 
     Vitis HLS schedules for a latency of 64 kernel cycles, 213 ns at 300 MHz (UG1399, m_axi ``latency``).
 
@@ -45,13 +45,13 @@ class MemoryTiming:
         _check_range("max_burst_beats", self.max_burst_beats, 1, 256)
 
     def bytes_per_cycle(self, clock_mhz: float) -> float:
-        """Return the data bytes per cycle of this clock."""
+        """Return the data bytes that the DDR moves per cycle of this clock."""
         return self.peak_gbps * self.efficiency * 1000 / clock_mhz
 
 
 @dataclass(frozen=True)
 class FabricTiming:
-    """The cycles of logic that the HLS tool adds. docs/explanation/cycles.md gives the source of each number.
+    """The cycles that logic of Vitis HLS adds: FIFO latency, loop entry and handshakes.
 
     Attributes:
         fifo_latency: The cycles from a write to the first possible read, for a FIFO in shift registers.
@@ -71,7 +71,7 @@ class FabricTiming:
     region_stop: int = 2
 
     def __post_init__(self) -> None:
-        """Check the ranges. ``request_stages`` is at least 1: a load cannot be served in the cycle of its request."""
+        """Check the ranges. ``request_stages`` is at least 1, because no load is served in its request's cycle."""
         for name, least in (
             ("fifo_latency", 1),
             ("memory_fifo_latency", 1),
@@ -91,7 +91,7 @@ def _check_range(name: str, value: float, low: float, high: float | None = None,
 
 @dataclass(frozen=True)
 class Lane:
-    """The waiting cycles of a process over time, per bin of ``bin_cycles`` cycles, by reason.
+    """The cycles in which a process waits, per time bin and by reason: input, output space or DDR.
 
     Attributes:
         bin_cycles: The cycles of one bin.
@@ -133,7 +133,7 @@ class ProcessTiming:
 
 @dataclass(frozen=True)
 class StreamTiming:
-    """The use of one FIFO in one region.
+    """The words, occupancy and stalls of one FIFO in one region.
 
     Attributes:
         name: The name of the FIFO.
@@ -160,7 +160,7 @@ class StreamTiming:
 
 @dataclass(frozen=True)
 class BundleTiming:
-    """The use of one memory port in one direction.
+    """The bytes and bursts of one DDR port in one direction, in one region.
 
     Attributes:
         bundle: The number of the m_axi bundle.
@@ -184,13 +184,13 @@ class BundleTiming:
 
     @property
     def port(self) -> str:
-        """The name of the port for reports."""
+        """The name of the DDR port for reports, such as "port 0"."""
         return self.name or f"port {self.bundle}"
 
 
 @dataclass(frozen=True)
 class RegionTiming:
-    """The timing of one execution of a DATAFLOW region, or of the top's sequential code.
+    """The solved cycles of one execution of a DATAFLOW region, or of the top's sequential code.
 
     Attributes:
         label: The number that the generated code gives the region.
@@ -216,12 +216,12 @@ class RegionTiming:
 
     @property
     def total(self) -> int:
-        """The cycles with the start and stop handshakes."""
+        """The cycles of the region with its start and stop handshakes."""
         return self.cycles + self.overhead
 
     @property
     def bound_by(self) -> str:
-        """The process that works, or waits for memory, longest of all; the others wait for it."""
+        """The name of the process that works, or waits for DDR, longest; the other processes wait for it."""
         worst = max(self.processes, key=lambda process: process.busy + process.wait_memory)
         if worst.wait_memory > worst.busy:
             return f"DDR ({worst.name})"
@@ -230,7 +230,7 @@ class RegionTiming:
 
 @dataclass(frozen=True)
 class TraceTiming:
-    """The timing of a whole trace: every region in order of execution."""
+    """The solved cycles of a whole trace: every region in order of execution."""
 
     clock_mhz: float
     memory: MemoryTiming
@@ -243,12 +243,12 @@ class TraceTiming:
 
     @property
     def seconds(self) -> float:
-        """The time from the start of the top function to its end."""
+        """The seconds from the start of the top function to its end, at the clock of the solution."""
         return self.cycles / (self.clock_mhz * 1e6)
 
     @property
     def cycles_by_label(self) -> dict[int, int]:
-        """The cycles of all regions with the same label, by label. The top's sequential code has the label -1."""
+        """{region's label: cycles of all its executions}. The top's sequential code has the label -1."""
         cycles: dict[int, int] = {}
         for region in self.regions:
             cycles[region.label] = cycles.get(region.label, 0) + region.total
@@ -282,7 +282,7 @@ def _html_process(process: ProcessTiming, cycles: int) -> str:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A process that waits in a deadlock.
+    """One process of a deadlock, and what it waits for.
 
     Attributes:
         process: The name of the process.
@@ -309,7 +309,7 @@ class Waiting:
 
 @dataclass(eq=False)
 class DeadlockError(SystolicError):
-    """Processes wait for each other in a ring.
+    """The error of a deadlock: processes wait for each other in a ring, because FIFOs are too shallow.
 
     Attributes:
         label: The label of the region.

@@ -1,4 +1,4 @@
-"""The streaming style: every layer has its own hardware, and a folding chooses the parallelism of each.
+"""The streaming style: every layer has its own hardware, and a folding sets the parallelism of each layer.
 
 Read ``style`` first: each of its methods calls the module that does the work.
 """

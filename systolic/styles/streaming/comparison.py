@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StreamingComparison(Comparison[StreamingMapping]):
-    """Several foldings of one network. Each row names the search, or the file of a saved folding.
+    """A comparison of foldings of one network. Each row is a search method, or the file of a saved folding.
 
     Attributes:
         board: The board of all foldings.
@@ -49,11 +49,11 @@ class StreamingComparison(Comparison[StreamingMapping]):
     )
 
     def reaches(self, mapping: StreamingMapping) -> bool:
-        """Return whether a folding has the requested frame rate."""
+        """Return whether a folding's modelled rate is at least the requested frames per second."""
         return self.fps is None or mapping.frames_per_second >= self.fps
 
     def mapping_of(self, search: str) -> StreamingMapping:
-        """Return the folding that ``search`` found; raise the error of the search if it found none."""
+        """Return the folding that the search method ``search`` found; raise its error if it found none."""
         (row,) = (row for row in self.rows if row.asked == search)
         if row.error is not None:
             raise row.error.at(f"{search} found no folding to save")
@@ -61,7 +61,7 @@ class StreamingComparison(Comparison[StreamingMapping]):
         return row.mapping
 
     def values(self) -> dict[str, Any]:
-        """Return the comparison as a JSON object."""
+        """Return all compared foldings as a JSON object."""
         return {
             "network": self.network,
             "board": self.board.name,
@@ -78,7 +78,7 @@ class StreamingComparison(Comparison[StreamingMapping]):
         return {"search": row.asked, **values, "reached": self.reaches(row.mapping)}
 
     def cells(self) -> list[list[Cell]]:
-        """Return one row per search, under ``head``."""
+        """Return the rows of the table, one per search method; ``head`` has the column titles."""
         return [self._cells_of(row) for row in self.rows]
 
     def _cells_of(self, row: ComparisonRow[StreamingMapping]) -> list[Cell]:
@@ -110,7 +110,7 @@ class StreamingComparison(Comparison[StreamingMapping]):
 
     @property
     def note(self) -> str:
-        """The text below the table: the request, the board's resources, the columns, and the bits of each layer."""
+        """The text below the table: the requested rate, the board's resources, the columns' meaning, the bits."""
         total = self.board.resources
         asked = "the highest rate" if self.fps is None else f"{self.fps:g} frames/s with the fewest resources"
         return (
@@ -122,7 +122,7 @@ class StreamingComparison(Comparison[StreamingMapping]):
         ) + "".join(bits_text(mapping.folded.folding.graph) for _, mapping in self.found[:1])
 
     def pictures(self) -> list[Figure]:
-        """Return bars of the rates, the resources and the block cycles by search; no pictures for a single row."""
+        """Return bar charts of rates, resources and block cycles per search; () for a single row."""
         from systolic.report.figures import bars  # here, because importing matplotlib is slow
         from systolic.styles.streaming.figures import cycles_by_search, shares
 
@@ -132,7 +132,7 @@ class StreamingComparison(Comparison[StreamingMapping]):
         return [bars(rates, "frames/s (modelled)"), shares(self.found), cycles_by_search(self.found)]
 
     def html(self) -> str:
-        """Return the part of a page that compares the rows. A single folding is also shown block by block."""
+        """Return the HTML that compares the rows. A single folding is also shown block by block."""
         alone = [mapping._repr_html_() for _, mapping in self.found] if len(self.rows) == 1 else []
         return "".join((super().html(), *alone))
 

@@ -17,23 +17,23 @@ from systolic.trace.timing import MemoryTiming
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StreamingTrace(DesignTrace):
-    """The recorded reads and writes of two executions of a pipeline: one frame, and several frames in a row."""
+    """The recorded reads and writes of a pipeline, executed with one frame and with several frames in a row."""
 
     design: StreamingDesign
 
     @staticmethod
     def of(design: StreamingDesign, picture: Pixels, tell: Progress = silent) -> StreamingTrace:
-        """Execute and record frames of ``picture``, uint8 of shape (channels, height, width)."""
+        """Execute a pipeline on copies of ``picture``, uint8 (channels, height, width), and record its accesses."""
         return StreamingTrace(design, trace_design(design, picture, tell))
 
     def measured(
         self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None
     ) -> StreamingReport:
-        """Return the cycles of each block."""
+        """Return the cycles of each block, solved from the trace for this memory, clock and these FIFO depths."""
         return cycle_report(self.design, self.trace, memory, clock_mhz, depths)
 
     def least_depths(self, memory: MemoryTiming, clock_mhz: float) -> FifoDepths:
-        """Return the least FIFO depths that lose no throughput, and the declared depths to compare them with."""
+        """Return the least FIFO depths that lose no throughput, next to the design's declared depths."""
         found = self.sized_fifos(memory, clock_mhz)
         return FifoDepths(
             least=found.depths,
@@ -47,7 +47,7 @@ class StreamingTrace(DesignTrace):
         )
 
     def sized_fifos(self, memory: MemoryTiming, clock_mhz: float) -> PipelineFifos:
-        """Return the FIFOs with the least depths that lose no throughput. Raises the errors of ``size_fifos``."""
+        """Return all FIFOs with the least depths that lose no throughput. Raises the errors of ``size_fifos``."""
         return size_fifos(self.trace, memory, clock_mhz, self.design.fifo_bits)
 
     @property
@@ -56,7 +56,7 @@ class StreamingTrace(DesignTrace):
         return {fifo.name: fifo.depth for fifo in self.design.manifest.fifos}
 
     def declared_fifos(self) -> PipelineFifos:
-        """Return the FIFOs with their declared depths, traced at the design's clock.
+        """Return all FIFOs with the depths that the design declares, and the traced cycles with these depths.
 
         Raises:
             DeadlockError: The pipeline deadlocks with these depths.

@@ -25,7 +25,7 @@ PORT = "DMA"
 
 
 def with_dma(region: RegionTiming, packet_in: Packet, packet_out: Packet, frames: int) -> RegionTiming:
-    """Return ``region`` with two more bundles: the input and the output packets of ``frames`` frames.
+    """Return the timing ``region`` with the DMA's DDR traffic added: the input and output packets of all frames.
 
     Raises:
         MissingValueError: The trace has no process of the DMA.
@@ -54,7 +54,7 @@ def _bundle(number: int, region: RegionTiming, name: str, packet: Packet, frames
 
 
 def _moved(process: ProcessTiming, total: int) -> tuple[int, ...]:
-    """Return the bytes that are moved in each bin of the process's lane.
+    """Return the bytes that a DMA process moves in each bin of time, ``total`` bytes together.
 
     ``total`` is divided in proportion to the cycles in which the process works, because each of them moves one beat.
     """

@@ -1,4 +1,4 @@
-"""The search for the folding that a user asks for, and the comparison of all searches, for ``systolic fold``."""
+"""The search for a folding, and the comparison of all search methods, for ``systolic fold``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def explore(
     options: StreamingOptions | None = None,
     tell: Progress = silent,
 ) -> StreamingMapping:
-    """Return the folding that the options ask for.
+    """Return the folding that the options ask for, with its modelled cost.
 
     It is a saved folding, the cheapest folding with a requested frame rate, or else the fastest folding.
 
@@ -75,7 +75,7 @@ def fold(
     tell: Progress = silent,
     traced: TracedStreams = UNTRACED,
 ) -> FoldingResult:
-    """Return the folding of a lowered graph that the options ask for.
+    """Return the folding of a graph of blocks: a saved one, or the result of the search method that the options name.
 
     Args:
         graph: The network as a graph of blocks.
@@ -102,7 +102,7 @@ def fold(
 
 
 def _check_external(graph: g.StreamGraph, external: tuple[str, ...]) -> None:
-    """Raise ChoiceError for an unknown layer, because a misspelt layer would silently keep its weights on the chip."""
+    """Raise ChoiceError if ``external`` names an unknown layer, whose weights would silently stay on the chip."""
     known = [block.name for block in graph.blocks if isinstance(block.op, g.MatrixVector)]
     unknown = [name for name in external if name not in known]
     if unknown:
@@ -120,7 +120,7 @@ def compare(
     searches: Sequence[str] = SEARCHES,
     tell: Progress = silent,
 ) -> StreamingComparison:
-    """Compare the foldings that several searches find with the same options.
+    """Return the foldings that several search methods find with the same options, as rows of a comparison.
 
     A search that finds no folding gives a row with its error. If the options name a saved folding, it is one more row.
     """

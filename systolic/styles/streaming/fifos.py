@@ -29,7 +29,7 @@ FIXED_DEPTH = 1024
 
 @dataclass(frozen=True)
 class PipelineFifos:
-    """The FIFOs of a pipeline, and the traced cycles with them.
+    """The FIFOs of a pipeline, and the cycles that the trace has with their depths.
 
     Attributes:
         depths: The depth of each FIFO in words, by the name of its stream.
@@ -56,7 +56,7 @@ class PipelineFifos:
 
     @property
     def table(self) -> tuple[FifoRow, ...]:
-        """The rows of the table of FIFOs."""
+        """The rows of the FIFO table: name, bits, depth in words, primitive and the reason for the depth."""
         deep = "the least depth at which the trace loses no cycle" if self.sized else "estimated"
         rows = ((name, self.widths[name], depth) for name, depth in self.depths.items())
         return tuple(
@@ -68,7 +68,7 @@ class PipelineFifos:
 def estimated_fifos(
     trace: Trace, memory: MemoryTiming, clock_mhz: float, bits: Mapping[str, int], declared: Depths
 ) -> PipelineFifos:
-    """Return the FIFOs with their declared depths and the cycles of the pipeline.
+    """Return all FIFOs with the depths that the design declares, and the traced cycles with these depths.
 
     Args:
         trace: The trace of one frame and of several frames.
@@ -88,7 +88,7 @@ def estimated_fifos(
 
 
 def size_fifos(trace: Trace, memory: MemoryTiming, clock_mhz: float, bits: Mapping[str, int]) -> PipelineFifos:
-    """Return the FIFOs with the least depths that lose no throughput.
+    """Search the least FIFO depths that lose no throughput, by solving the trace for each candidate.
 
     Args:
         trace: The trace of one frame and of several frames, made by ``measure.trace_design``.
@@ -140,7 +140,7 @@ def _fifos(bits: Mapping[str, int], depths: Depths, pace: _Pace, best: _Pace) ->
 
 @dataclass(frozen=True)
 class _Pace:
-    """The traced cycles of a pipeline.
+    """The traced cycles of a pipeline with given FIFO depths: of one frame, of several frames, and between frames.
 
     Attributes:
         first_frame: Cycles of the execution of one frame.
@@ -155,7 +155,7 @@ class _Pace:
 
 @dataclass(frozen=True, eq=False)
 class _TracedFrames:
-    """A trace with two regions, an execution of one frame and one of several, which is solved for FIFO depths.
+    """A trace of one frame and of several frames in a row, which can be solved for any FIFO depths.
 
     Attributes:
         regions: The numbers of the two regions in the trace: one frame, and several frames.
@@ -171,7 +171,7 @@ class _TracedFrames:
     bits: Mapping[str, int]
 
     def fullest(self, depths: Depths) -> dict[str, int]:
-        """Return the most words that each stream held at once, if the FIFOs have ``depths``."""
+        """Return {stream: the most words that it held at once} if the FIFOs have ``depths``."""
         fullest = dict.fromkeys(depths, 0)
         for region in self.trace.solve(self.memory, self.clock_mhz, depths).regions:
             for stream in region.streams:
@@ -180,7 +180,7 @@ class _TracedFrames:
         return fullest
 
     def pace(self, depths: Depths) -> _Pace | None:
-        """Return the cycles with ``depths``; None for a deadlock."""
+        """Return the traced cycles if the FIFOs have ``depths``; None for a deadlock."""
         options = solver_options(self.memory, self.clock_mhz, frames=self.trace.frames)
         single, several = (
             self.trace.region_pace(number, self.trace.regions[number].depths(depths), options)
@@ -190,7 +190,7 @@ class _TracedFrames:
 
 
 def _two_runs(trace: Trace) -> tuple[int, int]:
-    """Return the numbers of the two traced regions: one frame, and several frames."""
+    """Return the trace's indices of the execution with one frame and of the execution with several frames."""
     regions = [number for number, region in enumerate(trace.regions) if not region.top]
     if len(regions) != 2:
         raise MismatchError("the number of traced runs of the pipeline that FIFOs are sized from", len(regions), 2)

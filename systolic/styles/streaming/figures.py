@@ -22,7 +22,7 @@ SEARCH_COLOURS = (COLOURS["compute"], COLOURS["rows"], COLOURS["ddr"], COLOURS["
 
 
 def cycles(mapping: PricedFolding) -> Figure:
-    """Draw one bar per block, and a line at the cycles per frame, which the slowest block sets."""
+    """Draw the modelled cycles per frame of each block as bars, with a line at the slowest block."""
     names = [block.name for block in mapping.folded.folding.graph.blocks]
     figure, axes = blank("Cycles of each block per frame (modelled)", _height(len(names)))
     values = mapping.block_cycles
@@ -40,7 +40,7 @@ def _bound(axes: Axes, cycles: int) -> None:
 
 
 def resources(mapping: PricedFolding) -> Figure:
-    """Draw one bar per block: its shares of the board's resources, stacked. The length of a bar is the block's cost."""
+    """Draw one bar per block: its shares of the board's LUTs, DSPs, BRAMs and URAMs, stacked."""
     names = [block.name for block in mapping.folded.folding.graph.blocks]
     figure, axes = blank("Resources of each block with its converters and FIFOs (estimate)", _height(len(names)))
     stacked_bars(axes, names, _of_board(mapping.block_usages, mapping.board))
@@ -54,7 +54,7 @@ OF_MAPPING: Mapping[str, Callable[[PricedFolding], Figure]] = {"cycles": cycles,
 
 
 def shares(mappings: Sequence[tuple[str, PricedFolding]]) -> Figure:
-    """Draw one bar per search and resource: the share of the board, with a line at 100 %."""
+    """Draw the share of each board resource that each search's folding takes, with a line at 100 %."""
     board = mappings[0][1].board
     taken = _of_board([mapping.folded.usage for _, mapping in mappings], board)
     figure, axes = blank("Resources (estimate)", 0.9 + 0.18 * len(taken) * len(mappings))
@@ -66,7 +66,7 @@ def shares(mappings: Sequence[tuple[str, PricedFolding]]) -> Figure:
 
 
 def _of_board(usages: Sequence[StreamingUsage], board: Board) -> list[Series]:
-    """Return one series per resource that the board has: the usages as percentages of the board."""
+    """Return one series of bars per resource that the board has: the percentages of the board in ``usages``."""
     total = available(board)
     return [
         (kind.upper(), [100 * getattr(usage, kind) / getattr(total, kind) for usage in usages], colour)
@@ -76,7 +76,7 @@ def _of_board(usages: Sequence[StreamingUsage], board: Board) -> list[Series]:
 
 
 def cycles_by_search(mappings: Sequence[tuple[str, PricedFolding]]) -> Figure:
-    """Draw the cycles of each block by search, with a line per search at its cycles per frame.
+    """Draw the cycles of each block for each search method's folding, with a line at its cycles per frame.
 
     The distance from a bar to its line shows how much faster the block is than the slowest block.
     """

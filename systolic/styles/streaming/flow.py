@@ -1,4 +1,4 @@
-"""The way from a folding to a plan: build the pipeline, trace it to size its FIFOs, and write it with their depths."""
+"""From a folding to the files of a design: build the pipeline, trace it, size its FIFOs, search again with these."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ROUNDS = 4
 def generate_with_fifos(
     mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, tell: Progress
 ) -> StreamingPlan:
-    """Generate the pipeline with the FIFO depths from its own trace, or with estimated depths on request.
+    """Generate the pipeline with the FIFO depths from its own trace, or with estimated depths if the options say so.
 
     The traced depths cost more or less than the folding search estimated. So the exact search runs again with the
     traced depths, and its folding is traced in turn, until the search finds no new folding. The best traced folding is
@@ -60,7 +60,7 @@ def generate_with_fifos(
 
 
 def _folded_again(first: _Traced, inputs: DesignInputs, options: StreamingOptions, tell: Progress) -> list[_Traced]:
-    """Return ``first`` and the traced foldings of further searches, each with the FIFOs of the folding before it.
+    """Return ``first``, and foldings that were searched again with traced FIFO depths and traced in turn.
 
     The searches end if one of them finds the same folding, an earlier folding or no folding, or after ROUNDS foldings.
     """
@@ -85,7 +85,7 @@ def _folded_again(first: _Traced, inputs: DesignInputs, options: StreamingOption
 
 
 def _searched(design: _Traced, options: StreamingOptions, tell: Progress) -> FoldingResult | None:
-    """Search for a folding with the design's traced FIFO depths.
+    """Search for a folding whose cost counts the traced FIFO depths of ``design``.
 
     Return None if no folding fits with them, or if the search finds none before its deadline.
     """
@@ -99,7 +99,7 @@ def _searched(design: _Traced, options: StreamingOptions, tell: Progress) -> Fol
 
 @dataclass(frozen=True, eq=False)
 class _Traced:
-    """A folding whose pipeline was generated and traced.
+    """A folding whose pipeline was generated, executed and traced, with the FIFOs from the trace.
 
     Attributes:
         mapping: The folding. Its resources count the FIFOs with their traced depths.
@@ -113,7 +113,7 @@ class _Traced:
 
     @staticmethod
     def of(mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, tell: Progress) -> _Traced:
-        """Build, execute and trace the pipeline. Raises the errors of ``generate_with_fifos``."""
+        """Generate, execute and trace a folding's pipeline. Raises the errors of ``generate_with_fifos``."""
         tell("generating")
         source = FoldedNetwork(mapping.network, mapping.folded.folding, mapping.board, mapping.clock, mapping.ddr)
         pipeline = parts(source, inputs)
@@ -126,7 +126,7 @@ class _Traced:
         return self.mapping.folded.folding.folds
 
     def order(self, options: StreamingOptions) -> tuple[bool, bool, int, int]:
-        """Return the sort key of a design; the smallest key is the best design.
+        """Return the sort key of this traced folding; the best of several has the smallest key.
 
         A design within the budget comes first, then one that fits the board. If no frame rate was requested, fewer
         cycles are better. Of equal designs the one with the smaller area is better.
@@ -136,7 +136,7 @@ class _Traced:
         return not within, not folded.fits, 0 if options.fps else folded.cycles, folded.area
 
     def proven(self, again: FoldingResult, counted: str) -> _Traced:
-        """Return this design with the proof of ``again``, a search with traced FIFOs that found the same folding.
+        """Return this design with the proof of optimality of ``again``, a later search that found the same folding.
 
         Args:
             again: The result of that search.
@@ -146,13 +146,13 @@ class _Traced:
         return replace(self, mapping=replace(self.mapping, folded=folded, counted=counted))
 
     def plan(self) -> StreamingPlan:
-        """Return the finished design, with the traced FIFO depths."""
+        """Return the finished design: its files in memory, with the traced FIFO depths."""
         files = self.pipeline.files(self.mapping.estimate, self.fifos.depths)
         return StreamingPlan(self.mapping, files, self.fifos)
 
 
 def streams_of(folding: StreamingFolding, fifos: PipelineFifos) -> dict[tuple[int, int], Fifos]:
-    """Return the FIFOs in front of each (block, input) as pairs of word size in lanes and depth in words.
+    """Return, for each (block, input), the FIFOs before it as pairs: values per word, and depth in words.
 
     There is one FIFO per stream: the writer's, and one after each converter.
     """
@@ -168,7 +168,7 @@ def streams_of(folding: StreamingFolding, fifos: PipelineFifos) -> dict[tuple[in
 
 
 def _traced(files: DesignFiles, picture: Pixels, estimated: bool, tell: Progress) -> PipelineFifos:
-    """Write the design to a temporary folder, trace it, and return its FIFOs.
+    """Write the design to a temporary folder, execute and trace it, and return its sized FIFOs.
 
     Args:
         files: The design with estimated FIFO depths.
@@ -193,7 +193,7 @@ def _traced(files: DesignFiles, picture: Pixels, estimated: bool, tell: Progress
 
 
 def recounted(folded: FoldingResult, board: Board, fifos: PipelineFifos) -> FoldingResult:
-    """Return the folding with its resources counted again, with the traced FIFOs in place of the estimated ones.
+    """Return the folding with its LUTs, BRAMs and so on counted with the traced FIFO depths, not the estimated ones.
 
     ``fits`` of the result refers to the whole board, not to the budget of the search.
     """

@@ -1,4 +1,4 @@
-"""The text form of a block's fold, for reports and manifests."""
+"""A block's fold (PE, SIMD, memory, …) as text, for reports and manifests."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ PLAIN = "one value a cycle"
 
 
 def fold_text(fold: Fold) -> str:
-    """Return a fold as text such as "pe 2, simd 4": the fields that differ from the default fold."""
+    """Return a block's fold as text such as "pe 2, simd 4": the fields that differ from the default fold."""
     standard = Fold()
     parts = [f"{name} {value}" for name, value in vars(fold).items() if value != getattr(standard, name)]
     return ", ".join(parts) or PLAIN
 
 
 def fold_of(text: str) -> Fold:
-    """Return the fold of a text that ``fold_text`` wrote; InvalidValueError for any other text."""
+    """Return the fold of a text such as "pe 2, simd 4", which ``fold_text`` wrote; InvalidValueError for other text."""
     standard = vars(Fold())
     pairs = [part.partition(" ")[::2] for part in text.split(", ")] if text != PLAIN else []
     try:

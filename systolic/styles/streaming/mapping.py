@@ -1,4 +1,4 @@
-"""The mapping of the streaming style: a priced folding with its reports, its pictures and its file."""
+"""A folding with its modelled cost, as text, as a page, as figures and as a file."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 class StreamingMapping(PricedFolding):
-    """A priced folding that is shown as text, as a page and as pictures, and saved as a file."""
+    """A folding with its modelled cost, which can be printed, drawn and saved as JSON."""
 
     def text(self) -> str:
-        """Return a table of the blocks and the totals, for a terminal."""
+        """Return a table of the blocks with their folds, and the totals, for a terminal."""
         return mapping_text(self)
 
     __repr__ = text
 
     def page(self) -> str:
-        """Return the report as one self-contained HTML file."""
+        """Return the report of the folding as one self-contained HTML file."""
         return mapping_page(self)
 
     def to_json(self) -> str:
@@ -31,7 +31,7 @@ class StreamingMapping(PricedFolding):
         return to_json(self.folded.folding, self.ddr)
 
     def figure(self, kind: str) -> Figure:
-        """Draw a picture of the folding with one bar per block.
+        """Draw the cycles or the resources of the folding, with one bar per block.
 
         Args:
             kind: "cycles" or "resources".

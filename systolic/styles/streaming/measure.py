@@ -43,7 +43,7 @@ BLOCK_HEAD = ("block", "cycles", "modelled", "busy %", "MACs", "waits for input"
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class StreamingReport(CycleReport):
-    """Traced cycles of a pipeline. The layers are its blocks, with the cycles per frame in which each works.
+    """Traced cycles of a pipeline. Its ``layers`` are the blocks, with the cycles per frame in which each works.
 
     Attributes:
         interval: Cycles between two frames in the steady state, in which the slowest stream passes one frame
@@ -57,7 +57,7 @@ class StreamingReport(CycleReport):
 
     @property
     def cycles(self) -> int:
-        """The cycles per frame, which are the interval."""
+        """The cycles per frame: the interval between two frames in the steady state."""
         return self.interval
 
     @property
@@ -72,28 +72,28 @@ class StreamingReport(CycleReport):
 
     @property
     def frame_ends(self) -> dict[int, str]:
-        """The name of each traced frame by the cycle of its last output, for the marks of a timeline."""
+        """{cycle of a frame's last output: "frame N"}, for the marks of a timeline."""
         (region,) = self.timing.regions
         return {end: f"frame {number}" for number, end in enumerate(region.frame_ends, 1)}
 
     @property
     def pass_cycles(self) -> list[float]:
-        """The interval: a pipeline has one pass per frame."""
+        """[cycles per frame], for a simulated board: a pipeline has one pass per frame."""
         return [self.interval]
 
     @property
     def title(self) -> str:
-        """The title of a timeline."""
+        """The title of the timeline: the network, the cycles per frame and the frame rate."""
         return f"{self.network}: a frame every {self.interval:,} cycles traced, {self.rate}"
 
     def values(self) -> dict[str, Any]:
-        """Return the object of ``cycle_values``. All its processes belong to pass 0, because there is only one."""
+        """Return the traced cycles as the JSON object of ``cycle_values``."""
         (region,) = self.timing.regions
         processes = [process_values(process, 0) for process in region.processes]
         return cycle_values(self, "traced", self.timing.memory, processes=processes)
 
     def tables(self) -> list[ReportTable]:
-        """Return the table of the blocks."""
+        """Return the table with the traced and modelled cycles of each block."""
         processes = {process.name: process for process in self.timing.regions[0].processes}
         rows: list[list[Cell]] = [
             [
@@ -112,7 +112,7 @@ class StreamingReport(CycleReport):
 
     @property
     def summary(self) -> str:
-        """The rate, the latency and the slowest block, as text."""
+        """A sentence with the traced frame rate, the latency and the slowest block."""
         return (
             f"{self.network}: a frame every {self.interval:,} cycles, {self.rate}, latency {self.latency:,} cycles; "
             f"bound by {self.slowest.name} (cycles traced on the generated code over {self.frames} frames; modelled: "
@@ -120,7 +120,7 @@ class StreamingReport(CycleReport):
         )
 
     def timeline(self, layer: str | None = None) -> Figure:
-        """Draw one lane per process over the traced frames; UnsupportedError for one layer alone."""
+        """Draw one lane per process over the traced frames. Raises UnsupportedError if ``layer`` is given."""
         check_timeline(layer)
         return draw(self.timing, title=self.title, marks=self.frame_ends)
 
@@ -136,7 +136,7 @@ def check_timeline(layer: str | None) -> None:
 
 
 def trace_design(design: StreamingDesign, picture: npt.NDArray[np.uint8], tell: Progress = silent) -> Trace:
-    """Execute one frame and then several frames in a row, and record the clock of every process.
+    """Execute one frame and then several frames in a row, and record the cycle of every read and write.
 
     The number of frames in a row is the first of FRAMES at which the last frame follows at the steady rate, or the
     greatest of FRAMES.
@@ -160,7 +160,7 @@ def trace_design(design: StreamingDesign, picture: npt.NDArray[np.uint8], tell: 
 
 
 def _is_steady(design: StreamingDesign, trace: Trace) -> bool:
-    """Return whether the last frame follows as fast as the slowest process works, with unbounded FIFOs.
+    """Return whether the last traced frame follows at the rate of the slowest process, with unbounded FIFOs.
 
     No later frame can follow faster than that.
     """
@@ -171,7 +171,7 @@ def _is_steady(design: StreamingDesign, trace: Trace) -> bool:
 
 
 def unbounded(trace: Trace, names: Collection[str]) -> dict[str, int]:
-    """Return a depth in words for each named FIFO that it never fills in any region of the trace."""
+    """Return {stream: depth in words} of the named FIFOs, so deep that the trace never fills them."""
     streams = [stream for region in trace.regions for stream in region.streams if stream.name in names]
     return greatest({stream.name: max(LEAST_FIFO_DEPTH, stream.elements)} for stream in streams)
 
@@ -183,7 +183,7 @@ def cycle_report(
     clock_mhz: float | None = None,
     depths: Mapping[str, int] | None = None,
 ) -> StreamingReport:
-    """Return the cycles of each block, computed from the trace without a new execution.
+    """Return the cycles of each block, solved from the trace for a memory, a clock and FIFO depths.
 
     Args:
         design: The design.

@@ -1,4 +1,4 @@
-"""The options that choose a folding."""
+"""The options of the streaming style."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_CYCLES = 1 << 40
 
 @dataclass(frozen=True)
 class StreamingOptions(HardwareOptions):
-    """The options that choose a folding.
+    """The options of the streaming style: they choose a folding, and how its pipeline is generated.
 
     Attributes:
         fps: Frames per second to reach at the target clock with the fewest resources; None for the highest rate that
@@ -70,7 +70,7 @@ class StreamingOptions(HardwareOptions):
                 raise RangeError(option, value, least)
 
     def goal(self, board: Board, clock_mhz: float, traced: TracedStreams = UNTRACED) -> Goal:
-        """Return the goal of a search.
+        """Return the goal of a folding search: the required cycles per frame, the budget and the DDR rate.
 
         Args:
             board: The board.
@@ -87,17 +87,17 @@ class StreamingOptions(HardwareOptions):
 
     @property
     def choices(self) -> Options:
-        """The limits of a search, as the scheduler's ``Options``."""
+        """The folds that a search may choose: limits for padding, pixels per word and external weights."""
         return Options(self.max_padding, self.pad_ends, self.max_pixels, self.external, uram_weights=False)
 
     @property
     def label(self) -> str:
-        """The name of the search, or of the file with the saved folding."""
+        """The name of the search method, or of the file with the saved folding."""
         return self.search if self.folding is None else str(self.folding)
 
 
 def check_softmax(method: str) -> None:
-    """Check that a pipeline can compute this softmax.
+    """Raise an error unless ``method`` is "none" or a softmax method that a pipeline can compute.
 
     Raises:
         UnsupportedError: The method is hls4ml's "legacy".
@@ -114,7 +114,7 @@ def check_softmax(method: str) -> None:
 
 
 def options_from(options: argparse.Namespace) -> StreamingOptions:
-    """Return the options of a ``systolic fold`` or ``systolic generate`` command line."""
+    """Return the streaming options of a ``systolic fold`` or ``systolic generate`` command line."""
     searched = options.folding in SEARCHES
     return StreamingOptions(
         fps=options.fps,

@@ -27,7 +27,7 @@ ESTIMATED = "FIFOs as estimated"
 
 @dataclass(frozen=True, eq=False)
 class PricedFolding:
-    """One folding on one board, with its cost.
+    """A folding on one board, with its modelled cycles, estimated resources and energy.
 
     Attributes:
         network: The quantised network.
@@ -54,12 +54,12 @@ class PricedFolding:
 
     @property
     def ddr(self) -> DdrRate:
-        """The rate of the memory from which external weights are read."""
+        """The DDR rate at which weights outside the chip are read."""
         return self.hardware.ddr_rate(self.board)
 
     @property
     def fits(self) -> bool:
-        """Whether the estimated resources are within the budget of the search.
+        """Whether the estimated resources are within the budget of the search, or the board after a trace.
 
         After a trace has sized the FIFOs, the resources must be within the whole board instead.
         """
@@ -71,12 +71,12 @@ class PricedFolding:
 
     @property
     def frames_per_second(self) -> float:
-        """The modelled rate at the target clock."""
+        """The modelled frames per second at the target clock."""
         return self.folded.frames_per_second(self.clock.mhz)
 
     @property
     def cycles_per_frame(self) -> int:
-        """The modelled cycles per frame."""
+        """The modelled cycles per frame: the cycles of the slowest block."""
         return self.folded.cycles
 
     @property
@@ -95,12 +95,12 @@ class PricedFolding:
 
     @property
     def gap(self) -> float | None:
-        """The greatest possible distance of the area from the optimum, as a share; None if nothing is proven."""
+        """The greatest share by which the area can be above the optimum; None if the search proved nothing."""
         return self.folded.gap if math.isfinite(self.folded.gap) else None
 
     @property
     def proof(self) -> str:
-        """A phrase that says what the search has proven, and with which FIFOs."""
+        """The words for what the search proved, such as "proven cheapest with FIFOs as estimated"."""
         proofs = {
             "optimal": f"proven cheapest with {self.counted}",
             "feasible": f"within {self.folded.gap:.1%} of the best with {self.counted}",
@@ -110,7 +110,7 @@ class PricedFolding:
 
     @property
     def estimate(self) -> Mapping[str, int]:
-        """The estimated resources, by their names in the manifest."""
+        """{"dsp", "lut", "lutram", "bram36", "uram": estimated number}, as in the manifest."""
         used = self.folded.usage
         return {
             "dsp": used.dsp,
@@ -122,33 +122,33 @@ class PricedFolding:
 
     @property
     def block_cycles(self) -> list[int]:
-        """The modelled cycles of each block per frame."""
+        """The modelled cycles per frame of each block."""
         graph, folds = self.folded.folding.graph, self.folded.folding.folds
         return [block_cycles(graph, index, fold) for index, fold in enumerate(folds)]
 
     @property
     def block_usages(self) -> list[StreamingUsage]:
-        """The resources of each block with the converters and FIFOs before it. They add up to the whole folding."""
+        """The LUTs, DSPs, BRAMs and URAMs of each block with the converters and FIFOs before it."""
         return usage_by_block(self.folded.folding, self.board)
 
     @cached_property
     def block_activities(self) -> tuple[Activity, ...]:
-        """The activity of each block for one frame, from which its energy is estimated. The DMA is not included."""
+        """The DSP, memory and FIFO activity of each block in one frame, from which energy is estimated."""
         return tuple(block_activity(*pair) for pair in zip(self.block_usages, self.block_cycles, strict=True))
 
     @property
     def block_energies(self) -> tuple[Energy, ...]:
-        """The estimated energy of each block for one frame."""
+        """The estimated energy of each block for one frame, without the DMA."""
         return tuple(energy(activity, self.board.family) for activity in self.block_activities)
 
     @property
     def energy(self) -> Energy:
-        """The estimated energy of one frame with bounds, including the DMA."""
+        """The estimated energy of one frame in the whole pipeline and the DMA, with bounds."""
         moved = dma_activity(self.folded.folding.graph)
         return energy(sum(self.block_activities, moved), self.board.family)
 
     def values(self) -> dict[str, Any]:
-        """Return the JSON object of the mapping."""
+        """Return the folding's cycles, rate, resources, energy and proof as a JSON object."""
         return {
             "network": self.network.name,
             "board": self.board.name,

@@ -40,7 +40,7 @@ UNITS = (g.MatrixVector, g.VectorVector)
 
 
 def block_rows(mapping: PricedFolding) -> list[list[Cell]]:
-    """Return a row for each block under BLOCK_HEAD, with None for a fold that the block does not have."""
+    """Return the rows of the block table: folds, cycles and resources; None for a fold that a block lacks."""
     folding = mapping.folded.folding
     lists = zip(folding.graph.blocks, folding.folds, mapping.block_cycles, mapping.block_usages, strict=True)
     return [
@@ -75,7 +75,7 @@ BUDGET_HEAD = ("resource", "used", "budget", "of", "of the board")
 
 
 def budget_rows(mapping: PricedFolding) -> list[list[Cell]]:
-    """Return the estimated use of each resource, its limit in the budget and the amount that the board has."""
+    """Return the rows of the resource table: estimated use, limit of the search, and the board's amount."""
     names = ("LUT", "LUT as memory", "DSP", "BRAM18", "URAM")
     board = mapping.board
     columns = (
@@ -89,7 +89,7 @@ def budget_rows(mapping: PricedFolding) -> list[list[Cell]]:
 
 
 def totals(mapping: PricedFolding, clock: RateClock | None = None) -> str:
-    """Return a few lines that summarise a folding.
+    """Return a few lines for a terminal: cycles per frame, rate, resources, proof and energy of a folding.
 
     Args:
         mapping: The folding.
@@ -116,7 +116,7 @@ def totals(mapping: PricedFolding, clock: RateClock | None = None) -> str:
 
 
 def bits_text(graph: g.StreamGraph) -> str:
-    """Return a line with the bits of the weights and inputs of each layer; empty if all layers have the same bits.
+    """Return a line with the bits of the weights and inputs of each layer; "" if all layers have the same bits.
 
     The 8-bit picture that the first layer reads does not count as a difference.
     """
@@ -133,7 +133,7 @@ def bits_text(graph: g.StreamGraph) -> str:
 
 
 def mapping_text(mapping: PricedFolding, clock: RateClock | None = None) -> str:
-    """Return a table with a row for each block, and the totals. For ``clock`` see ``totals``."""
+    """Return a table with each block's fold, and the totals below it. For ``clock`` see ``totals``."""
     folding = mapping.folded.folding
     rows: list[list[Cell]] = [
         [block.name, g.kind_name(block.op), fold_text(fold)]
@@ -143,7 +143,7 @@ def mapping_text(mapping: PricedFolding, clock: RateClock | None = None) -> str:
 
 
 def mapping_html(mapping: PricedFolding) -> str:
-    """Return the part of a page with the tables and pictures of one folding."""
+    """Return the HTML with the tables and figures of one folding, without the head of a page."""
     from systolic.styles.streaming import figures  # here, because importing matplotlib is slow
 
     name, _ = bottleneck(mapping.folded.folding.graph, mapping.folded.folding.folds)
@@ -171,12 +171,12 @@ def _names(mapping: PricedFolding) -> list[str]:
 
 
 def mapping_page(mapping: PricedFolding) -> str:
-    """Return the page that ``systolic fold --report`` writes for one folding."""
+    """Return the HTML page that ``systolic fold --report`` writes for one folding."""
     return page(mapping.title, mapping_html(mapping))
 
 
 def fullest(mapping: PricedFolding) -> str:
-    """Return the name of the resource with the largest used share of the board, and that share, as text."""
+    """Return the resource of which the folding takes the largest share of the board, such as "LUT 64%"."""
     used, total = mapping.folded.usage, available(mapping.board)
     names = ("lut", "lutram", "dsp", "bram18", "uram")
     shares = {name: getattr(used, name) / getattr(total, name) for name in names if getattr(total, name)}
@@ -185,7 +185,7 @@ def fullest(mapping: PricedFolding) -> str:
 
 
 def fifos_html(fifos: PipelineFifos) -> str:
-    """Return the part of a page with the FIFOs of a generated pipeline."""
+    """Return the HTML with the table of a generated pipeline's FIFOs, without the head of a page."""
     text = (
         f"FIFOs: {fifos.bits:,} bits ({fifos.fixed_bits:,} at a fixed depth); a frame every "
         f"{fifos.interval:,} cycles, latency {fifos.latency:,} (traced)"

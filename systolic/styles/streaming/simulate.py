@@ -1,4 +1,4 @@
-"""The execution of a generated pipeline, which compares every integer of every layer with the golden model."""
+"""Executes a generated pipeline and compares every integer of every layer with the golden model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from systolic.execution.simulation import (
 
 @dataclass(frozen=True, eq=False)
 class StreamingDesign:
-    """A generated folder that was read.
+    """The folder of a generated pipeline after reading: manifest, network and weight images.
 
     Attributes:
         path: The folder.
@@ -46,12 +46,12 @@ class StreamingDesign:
 
     @property
     def fifo_bits(self) -> dict[str, int]:
-        """The bits of a word of each FIFO, by the name of its stream."""
+        """{stream: bits of a word of its FIFO}."""
         return {fifo.name: fifo.bits for fifo in self.manifest.fifos}
 
 
 def open_design(path: Path, manifest: Manifest | None = None) -> StreamingDesign:
-    """Read a generated folder.
+    """Read the folder of a generated pipeline.
 
     Args:
         path: The folder.
@@ -65,7 +65,7 @@ def open_design(path: Path, manifest: Manifest | None = None) -> StreamingDesign
 
 
 def pack_picture(pipeline: StreamingDesign, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the input packet of a picture: the channels of each pixel in order, pixel by pixel.
+    """Return a picture as the pipeline's input packet, bytes pixel by pixel, with the channels of each in order.
 
     Args:
         pipeline: The design.
@@ -77,7 +77,7 @@ def pack_picture(pipeline: StreamingDesign, picture: npt.NDArray[np.uint8]) -> n
 
 
 def unstream(values: Integers, layer: StreamingLayer) -> Integers:
-    """Return a layer's output of one frame from its recorded stream.
+    """Return a layer's output (channels, height, width) from the values of its recorded stream.
 
     Args:
         values: The values of the stream in their order, including channels that only fill the words.
@@ -107,7 +107,7 @@ def simulate(
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     progress: Progress | None = None,
 ) -> Simulation:
-    """Execute one picture, uint8 of shape (channels, height, width), and compare it with the golden model."""
+    """Execute one picture, uint8 (channels, height, width), and compare all layers with the golden model."""
     tell = progress or silent
     library = built(lambda path: StreamingLibrary(path, pipeline.manifest), pipeline.path, variant, tell)
     tell("golden model")
@@ -131,7 +131,7 @@ def simulate(
 
 
 def _check_packet(pipeline: StreamingDesign, sent: tuple[Integers, ...], layers: tuple[Integers, ...]) -> None:
-    """Raise MismatchError if an output map in the sent packet differs from the recorded output of its layer."""
+    """Raise MismatchError if the DMA's output packet differs from the recorded outputs of its layers."""
     for output, integers in zip(pipeline.manifest.outputs, sent, strict=True):
         if not np.array_equal(integers, layers[output.layer]):
             name = pipeline.manifest.layers[output.layer].name

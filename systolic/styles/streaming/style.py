@@ -1,4 +1,4 @@
-"""The streaming style: every layer has its own hardware, and all layers work at once."""
+"""The streaming style's implementation of the interface ``Style``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from systolic.styles.style import Counts
 
 
 class StreamingStyle:
-    """The implementation of ``systolic.styles.style.Style`` for the streaming pipeline."""
+    """The streaming style: a pipeline in which every layer has its own hardware, and all layers work at once."""
 
     name = "streaming"
     summary = STYLES["streaming"]
@@ -44,21 +44,21 @@ class StreamingStyle:
     options = StreamingOptions
 
     def options_from(self, options: argparse.Namespace) -> StreamingOptions:
-        """Return the style's options from the parsed command line."""
+        """Return the streaming options of a parsed ``systolic generate`` command line."""
         return options_from(options)
 
     def prepared(self, model: Model, options: StreamingOptions) -> Model:
-        """Return the model, with its final softmax on the pipeline if the options ask for that."""
+        """Return the model, with its final softmax moved to the pipeline if the options ask for that."""
         return with_softmax(model, options.softmax)
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
-        """Raise SeveralFaultsError with the layers that have no mapping."""
+        """Raise SeveralFaultsError with all layers that a pipeline cannot compute."""
         check_mappable(network)
 
     def calibration_for(
         self, calibration: Calibration, board: Board, clock_mhz: float | None, options: StreamingOptions
     ) -> Calibration:
-        """Return the calibration. If it chooses bits layer by layer and has no pipeline yet, add this one to it."""
+        """Return the calibration. If it chooses bits per layer, this board and options set the frame rate."""
         if calibration.mixed is None or calibration.pipeline is not None:
             return calibration
         return replace(calibration, pipeline=Pipeline(board, clock_mhz, options))
@@ -71,38 +71,38 @@ class StreamingStyle:
         options: StreamingOptions,
         tell: Progress,
     ) -> StreamingMapping:
-        """Return the folding that the options ask for. The default clock is the board's highest."""
+        """Return the folding that the options ask for, at ``clock_mhz`` or the board's highest clock."""
         tell("folding")
         return explore(network, board, clock_mhz, options, tell)
 
     def generate(
         self, mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, tell: Progress
     ) -> StreamingPlan:
-        """Return the plan. A trace sizes its FIFOs, unless the options ask for estimated depths."""
+        """Return the pipeline's files in memory. A trace sizes its FIFOs, unless the options keep the estimates."""
         return generate_with_fifos(mapping, inputs, options, tell)
 
     def open(self, path: Path, manifest: Manifest) -> StreamingDesign:
-        """Read a generated folder; see ``open_design``."""
+        """Read the folder of a generated pipeline; see ``open_design``."""
         return open_design(path, manifest)
 
     def estimates(self, design: StreamingDesign) -> Estimates:
-        """Return the estimated DSPs and memories of each process."""
+        """Return the estimated DSPs and memories of each process of the pipeline."""
         return estimates(design)
 
     def execute(
         self, design: StreamingDesign, pictures: Sequence[Pixels], variant: Variant, tell: Progress
     ) -> tuple[Simulation, ...]:
-        """Execute one frame. Raises RangeError if there is not exactly one picture."""
+        """Execute one frame and return its integers. Raises RangeError if there is not exactly one picture."""
         if len(pictures) != 1:
             raise RangeError(f"the number of pictures that {design.path} takes at a time", len(pictures), 1, 1)
         return (simulate(design, pictures[0], variant, tell),)
 
     def trace(self, design: StreamingDesign, picture: Pixels, tell: Progress) -> StreamingTrace:
-        """Execute a few frames of the picture in a row, and record their reads and writes."""
+        """Execute a few frames of the picture in a row, and record each read and write of every process."""
         return StreamingTrace.of(design, picture, tell)
 
     def count(self, design: StreamingDesign, picture: Pixels, compare_with_hls: bool, tell: Progress) -> Counts:
-        """Raise UnsupportedError: a pipeline is in C++."""
+        """Raise UnsupportedError: only a design in SystemVerilog counts cycles, and a pipeline is in C++."""
         raise UnsupportedError(
             f"counting cycles of {design.path}",
             "it holds a pipeline in C++, whose cycles are traced",
@@ -110,15 +110,15 @@ class StreamingStyle:
         )
 
     def is_traced(self, design: StreamingDesign) -> bool:
-        """Return True: a pipeline is in C++."""
+        """Return True: a pipeline's cycles are traced in its C++."""
         return True
 
     def check_timeline(self, design: StreamingDesign, layer: str | None) -> None:
-        """Raise UnsupportedError if ``layer`` names a layer."""
+        """Raise UnsupportedError if ``layer`` names a layer: a timeline shows the whole pipeline."""
         check_timeline(layer)
 
     def recording(self, design: StreamingDesign, layer: str, path: Path | None) -> Recording:
-        """Raise UnsupportedError: a pipeline is in C++."""
+        """Raise UnsupportedError: a pipeline is in C++ and has no signals to record."""
         raise UnsupportedError(
             f"recording waves of {design.path}",
             "it holds a pipeline in C++, which has no signals",

@@ -1,4 +1,4 @@
-"""The systolic style: one array of PEs computes all layers, as a schedule divides them into tiles.
+"""The systolic style: one array of PEs computes all layers; a schedule divides each layer into tiles.
 
 Read ``style`` first: each of its methods calls the module that does the work.
 """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystolicComparison(Comparison[SystolicMapping]):
-    """Several schedules. Each row names the requested board, array, number format and batch."""
+    """A comparison of schedules. Each row is one requested combination of board, array, bits and batch."""
 
     head: ClassVar[tuple[str, ...]] = (
         "asked",
@@ -38,7 +38,7 @@ class SystolicComparison(Comparison[SystolicMapping]):
     note = BASELINE_NOTE
 
     def values(self) -> dict[str, Any]:
-        """Return the comparison as a JSON object."""
+        """Return all compared schedules as a JSON object."""
         return {
             "network": self.network,
             "rows": [
@@ -48,16 +48,16 @@ class SystolicComparison(Comparison[SystolicMapping]):
         }
 
     def cells(self) -> list[list[Cell]]:
-        """Return a row for each schedule, followed by a row for each baseline on the same array."""
+        """Return the table's rows: one per schedule, each followed by its baselines on the same array."""
         return [line for row in self.rows for line in (_cells_of(row), *_baseline_cells(row.mapping))]
 
     def text(self) -> str:
-        """Return the table and its note for a terminal, under a line with the network's name."""
+        """Return the network's name, the table of schedules and its note, for a terminal."""
         head = f"{self.network}, modelled at target clocks; systolic generate checks the clock on the sources"
         return f"{head}\n\n{super().text()}"
 
     def pictures(self) -> list[Figure]:
-        """Return one picture, with a bar for the frame rate of each schedule and each baseline."""
+        """Return one bar chart with the frame rate of each schedule and each baseline."""
         from systolic.report.figures import bars  # here, because importing matplotlib is slow
 
         rates: list[tuple[str, float]] = []
@@ -69,7 +69,7 @@ class SystolicComparison(Comparison[SystolicMapping]):
         return [bars(rates, "frames/s (modelled); pale: baselines", pale)]
 
     def page(self, front: Sequence[SystolicMapping] = ()) -> str:
-        """Return the comparison as one self-contained HTML file. For ``front`` see ``exploration.pareto_front``."""
+        """Return the comparison as one self-contained HTML file, with the Pareto front if ``front`` is given."""
         mappings = [mapping for _, mapping in self.found]
         best = max(mappings, key=lambda mapping: mapping.frames_per_second, default=None)
         parts = (self.html(), geometries_html(front, best), *(mapping._repr_html_() for mapping in mappings))
@@ -133,7 +133,7 @@ class ParetoFront:
 
     @property
     def _title(self) -> str:
-        """The network, the board, the clock, the memory and the number of schedules."""
+        """The title of the table: network, board, clock, memory and the number of schedules."""
         first = self.points[0]
         return (
             f"{first.network.name} on {first.board.title} at {first.clock_mhz:g} MHz, {first.cost.ddr.rate}: "
@@ -141,7 +141,7 @@ class ParetoFront:
         )
 
     def values(self) -> dict[str, Any]:
-        """Return the front as a JSON object.
+        """Return the schedules of the Pareto front as a JSON object.
 
         It is {network, board, clock_mhz, ddr, batch, source, points}. Each point is {array, cycles_per_frame,
         frames_per_second, usage, ddr_bytes_per_frame}.
@@ -156,7 +156,7 @@ class ParetoFront:
         }
 
     def _cells(self) -> list[list[Cell]]:
-        """Return a row for each point under FRONT_HEAD."""
+        """Return the table's rows: array, cycles, rate and resources of each schedule of the front."""
         return [
             [
                 str(point.schedule.array),
@@ -172,13 +172,13 @@ class ParetoFront:
         ]
 
     def text(self) -> str:
-        """Return a table for a terminal, under the title of the front."""
+        """Return the table of the front's schedules under a title, for a terminal."""
         return f"{self._title}, modelled\n\n{table(FRONT_HEAD, self._cells())}"
 
     __repr__ = text
 
     def page(self) -> str:
-        """Return the front as one self-contained HTML file."""
+        """Return the Pareto front as one self-contained HTML file."""
         return page(self._title, self._repr_html_())
 
     def figure(self, chosen: SystolicMapping | None = None) -> Figure:

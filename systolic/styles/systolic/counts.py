@@ -1,4 +1,4 @@
-"""The cycles of an engine in SystemVerilog, counted while a simulator executes it.
+"""The clock cycles of an engine in SystemVerilog, counted while Verilator simulates it.
 
 The report compares the counted cycles with the scheduler's model. On request it also compares them with the traced
 cycles of the engine in C++ with the same schedule.
@@ -39,7 +39,7 @@ MODELLED = ("bound by (modelled)", "overhead (modelled)")
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SystolicCounts(FrameCycles):
-    """Counted cycles of one frame, or of one batch of frames. The clock is the target.
+    """The cycles per layer of an engine in SystemVerilog, counted in a simulation of one frame or batch.
 
     Attributes:
         memory: The timing of the simulated memory.
@@ -53,15 +53,15 @@ class SystolicCounts(FrameCycles):
 
     @property
     def cycles(self) -> int:
-        """The cycles of one start."""
+        """The counted cycles of one start of the engine, which computes a whole batch."""
         return sum(layer.cycles for layer in self.layers)
 
     def values(self) -> dict[str, Any]:
-        """Return the object of ``cycle_values``, without processes: an execution counts the cycles of layers only."""
+        """Return the counted cycles as the JSON object of ``cycle_values``; it has no processes."""
         return cycle_values(self, "counted", self.memory, mismatches=self.mismatches)
 
     def tables(self) -> list[ReportTable]:
-        """Return the table of the layers, with a last row for all of them together."""
+        """Return the table of counted and modelled cycles per layer, with a last row for all layers."""
         comparison = ("HLS, traced", "difference %") if self._traced else ()
         head = ("layer", "counted", "modelled", "error %", *comparison, "MACs", "PEs busy %", *MODELLED)
         rows = [
@@ -80,7 +80,7 @@ class SystolicCounts(FrameCycles):
 
     @property
     def summary(self) -> str:
-        """The cycles, the rate and the number of mismatches, as text."""
+        """A sentence with the counted cycles per frame, the frame rate and the number of mismatches."""
         right = "every bit equal" if self.mismatches == 0 else "THE DESIGN IS NOT RIGHT"
         traced = "; HLS: the engine in C++ with the same schedule, its code traced" if self._traced else ""
         return (
@@ -115,7 +115,7 @@ class SystolicCounts(FrameCycles):
 
 
 def count(design: SystolicDesign, picture: Pixels, compare_with_hls: bool, tell: Progress) -> SystolicCounts:
-    """Simulate one batch and return its counted cycles.
+    """Simulate one batch on an engine in SystemVerilog, and return its counted cycles per layer.
 
     Args:
         design: A design whose engine is in SystemVerilog.
@@ -158,7 +158,7 @@ def count(design: SystolicDesign, picture: Pixels, compare_with_hls: bool, tell:
 
 
 def _traced(design: SystolicDesign, picture: Pixels, tell: Progress) -> list[int | None]:
-    """Return the cycles of each layer on the engine in C++, which is generated next to the design's libraries.
+    """Return the traced cycles of each layer on the C++ engine of the same schedule, which is generated for this.
 
     The engine in C++ has one clock, so its DSPs run at the clock of the array.
     """
@@ -174,7 +174,7 @@ def _traced(design: SystolicDesign, picture: Pixels, tell: Progress) -> list[int
 
 
 def schedule_of_design(design: SystolicDesign) -> SystolicSchedule:
-    """Return the schedule that a design was generated from, read from its program."""
+    """Return the schedule that a design was generated from, decoded from the engine's program."""
     array = Array(**vars(design.manifest.array))
     workload = workload_of(design.network, design.manifest.batch, array.added_maps)
     names, passes = names_of(array), design.program.view(np.int32)
@@ -187,7 +187,7 @@ def schedule_of_design(design: SystolicDesign) -> SystolicSchedule:
 
 
 def _tiling(design: SystolicDesign, layer: Layer, array: Array, fields: dict[str, int]) -> Tiling:
-    """Return the tiling of a layer. fields: the words of the layer's first pass, by name."""
+    """Return the tiling of a layer. fields: {name: value} of the layer's first pass in the engine's program."""
     order = "inputs-resident" if fields["inputs_resident"] else "streamed"
     order = "weights-resident" if fields["resident"] else order
     columns = column_tiles(design.network, layer, array, fields["out_width"])

@@ -1,4 +1,4 @@
-"""A traced execution of a systolic design, whose cycles are computed for any clock, memory and FIFO depths."""
+"""A traced execution of the C++ array, whose cycles are computed for any clock, memory and FIFO depths."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from systolic.trace.timing import MemoryTiming
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystolicTrace(DesignTrace):
-    """The recorded reads and writes of one start of a systolic design."""
+    """The recorded reads and writes of one start of the array's C++ engine, which computes a batch."""
 
     design: SystolicDesign
 
     @staticmethod
     def of(design: SystolicDesign, picture: Pixels, tell: Progress = silent) -> SystolicTrace:
-        """Execute and record one batch of copies of ``picture``, uint8 of shape (channels, height, width)."""
+        """Execute a batch of copies of ``picture``, uint8 (channels, height, width), and record its accesses."""
         return SystolicTrace(design, trace_design(design, picture, tell))
 
     def measured(
         self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None
     ) -> SystolicReport:
-        """Return the cycles of each layer."""
+        """Return the cycles of each layer, solved from the trace for this memory, clock and these FIFO depths."""
         return cycle_report(self.design, self.trace, memory, clock_mhz, depths)
 
     def least_depths(self, memory: MemoryTiming, clock_mhz: float) -> FifoDepths:
-        """Return the FIFO depths that the solver advises. Each FIFO has one depth, which is enough for all passes."""
+        """Return FIFO depths that cost at most 0.5 % of the cycles. A FIFO has one depth for all passes."""
         found = self.trace.advise(memory, clock_mhz)
         return FifoDepths(
             least=found.depths,

@@ -1,4 +1,4 @@
-"""The search for the best schedule, the comparison of boards, arrays and formats, and the Pareto front.
+"""The search for the best schedule, the comparison of boards, arrays and bits, and the Pareto front.
 
 ``systolic schedule``, ``systolic compare`` and ``systolic pareto`` call these functions. All cycles and rates are
 modelled.
@@ -47,7 +47,7 @@ def explore(
     executor: Executor | None = None,
     tell: Progress = silent,
 ) -> SystolicMapping:
-    """Return the schedule that the options ask for: a saved schedule, or the best one.
+    """Return the schedule that the options ask for, with its cost: a saved schedule, or the best one of a search.
 
     Args:
         network: The quantised network.
@@ -75,7 +75,7 @@ def explore(
 def _best(
     network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: SystolicOptions, workers: Workers
 ) -> SearchResult:
-    """Return the best schedule of the first way to add maps that fits.
+    """Return the best schedule, with residual adds in the output stage (Saver) if such an array fits, else as layers.
 
     The Saver is tried first, because it adds a map without a separate pass and so is never slower. For the objective
     "resources" both ways are tried, and the better one is the result.
@@ -95,7 +95,7 @@ def _best(
 
 
 def ways_to_add(network: QuantizedNetwork, options: SystolicOptions) -> tuple[bool, ...]:
-    """Return the ways to add maps that are tried, in this order: True for the Saver, False for separate layers.
+    """Return how residual adds may be computed, in the order tried: True in the output stage, False as layers.
 
     Without an addition that the Saver can compute, only False is tried.
     """
@@ -103,14 +103,14 @@ def ways_to_add(network: QuantizedNetwork, options: SystolicOptions) -> tuple[bo
 
 
 def _problem(network: QuantizedNetwork, fused: bool, board: Board, options: SystolicOptions) -> Problem:
-    """Return the problem of the search. fused: whether the Saver computes residual adds if it can."""
+    """Return the search problem: layers, board and array space. fused: whether the Saver computes residual adds."""
     workload = workload_of(with_copies(network, fused), options.frames, fused)
     check_products(workload.network, workload.layers, board.dsp.kind, options.dsp_products)
     return problem_of(workload, room(board, options.budget), pin(space_for(workload, board), **options.pinned))
 
 
 def _search(problem: Problem, clock_mhz: float | None, options: SystolicOptions, workers: Workers) -> SearchResult:
-    """Search for the best schedule. If nothing fits, the error names the budget."""
+    """Search the best schedule at a clock, or at the best clock. If none fits, the error names the budget."""
     goal, rate = options.goal, options.ddr_rate(problem.board)
     try:
         if clock_mhz is None:
@@ -123,7 +123,7 @@ def _search(problem: Problem, clock_mhz: float | None, options: SystolicOptions,
 
 
 def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[SystolicSchedule, DdrRate | None]:
-    """Return the saved schedule, and the DDR rate that it was made for; None if the file has no rate.
+    """Return the saved schedule, and the DDR rate that it was made for, or None if its file has no rate.
 
     Raises:
         MismatchError: The batch or the DSP options differ from the file.
@@ -149,13 +149,13 @@ def _saved(network: QuantizedNetwork, options: SystolicOptions) -> tuple[Systoli
 
 
 def _holds(schedule: SystolicSchedule, board: Board, options: SystolicOptions) -> HeldRate | None:
-    """Return the lowest clock at which the schedule reaches the requested rate; None if no clock of the board does."""
+    """Return the requested rate and the lowest clock at which the schedule reaches it; None if no clock does."""
     clock = lowest_clock(schedule, board, options.fps, options.ddr_rate(board))
     return HeldRate(options.fps, clock.mhz) if clock else None
 
 
 def _ddr(board: Board, clock_mhz: float | None, rate: DdrRate, dsp_clock: int = 1) -> DdrTiming:
-    """Return the timing of the memory at the clock; None means the highest clock. Raises as ``check_dsp_clock``."""
+    """Return the DDR's timing at a clock; None means the highest. Raises the errors of ``check_dsp_clock``."""
     highest = board.clocks(highest_mhz(board, dsp_clock))[-1]
     clock = highest if clock_mhz is None else board.nearest_clock(clock_mhz)
     check_dsp_clock(board, clock.mhz, dsp_clock)
@@ -172,7 +172,7 @@ def compare(
     executor: Executor | None = None,
     tell: Progress = silent,
 ) -> SystolicComparison:
-    """Return the best schedule of every alternative for every network.
+    """Return the best schedule of each combination of network bits, board, clock, DDR rate, array and batch.
 
     A combination without a schedule is a row with its error.
 
@@ -215,7 +215,7 @@ def pareto_front(
     batch: int = 1,
     budget: Budget = Budget(),  # noqa: B008 (frozen)
 ) -> tuple[SystolicMapping, ...]:
-    """Return the best schedules of all geometries that no other beats in both frames/s and DSPs, the fastest first.
+    """Return the best schedule of each array size that no other beats in both frames/s and DSPs, fastest first.
 
     Args:
         network: The quantised network.
@@ -242,7 +242,7 @@ def front(
     options: SystolicOptions | None = None,
     tell: Progress = silent,
 ) -> ParetoFront:
-    """Return the Pareto front of the arrays that the options allow, from a coarse search.
+    """Return the Pareto front of frames/s and DSPs over the arrays that the options allow, from a coarse search.
 
     Args:
         network: The quantised network.
@@ -273,5 +273,5 @@ def front(
 
 
 def _check_some_fit(network: QuantizedNetwork, board: Board, clock_mhz: float, options: SystolicOptions) -> None:
-    """Raise the error of ``explore`` if no array at all fits."""
+    """Raise the error of ``explore`` if the full search also finds no array that fits."""
     _best(network, board, clock_mhz, replace(options, objective="fps"), Workers())

@@ -1,4 +1,4 @@
-"""The pictures of schedules, as matplotlib figures."""
+"""The figures of schedules: roofline, cycles, buffers and Pareto front."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from systolic.styles.systolic.priced import PricedSchedule
 
 
 def roofline(mapping: PricedSchedule) -> Figure:
-    """Draw a roofline: GOPS against operations per DDR byte, a point per layer, and the roofs of array and memory."""
+    """Draw each layer's GOPS against its operations per DDR byte, below the limits of the array and the DDR."""
     figure, axes = blank("Roofline (modelled)")
     clock = mapping.clock_mhz * 1e6
     peak = 2 * mapping.schedule.array.macs_per_cycle * clock / 1e9
@@ -50,7 +50,7 @@ def roofline(mapping: PricedSchedule) -> Figure:
 
 
 def _place(names: Sequence[Annotation], labels: Sequence[Text]) -> None:
-    """Move each name so that it overlaps none of the labels and earlier names, and stays within the axes.
+    """Move each layer's name so that it overlaps no label and no earlier name, and stays within the axes.
 
     Positions below the point are preferred to positions above it, and near positions to far ones.
     """
@@ -72,7 +72,7 @@ def _place(names: Sequence[Annotation], labels: Sequence[Text]) -> None:
 
 
 def cycles(mapping: PricedSchedule) -> Figure:
-    """Draw the cycles of each layer, divided into computing and the kinds of waiting."""
+    """Draw the modelled cycles of each layer, stacked: computing, fill, drain and each kind of waiting."""
     layers = mapping.cost.layers
     batch = mapping.schedule.batch
     whole = f", {batch} frames" if batch > 1 else ""
@@ -87,7 +87,7 @@ def cycles(mapping: PricedSchedule) -> Figure:
 
 
 def buffers(mapping: PricedSchedule) -> Figure:
-    """Draw the share of the row, weight, sum and map buffers that each layer uses."""
+    """Draw the share of the row, weight, sum and map buffer's depth that each layer uses."""
     array, layers = mapping.schedule.array, mapping.cost.layers
     figure, axes = blank("Buffer occupancy (share of the depth)", max(2.2, 0.9 + 0.42 * len(layers)))
     shades = [("row_depth", COLOURS["rows"]), ("weight_depth", COLOURS["weights"]), ("kept_depth", COLOURS["saver"])]

@@ -1,4 +1,4 @@
-"""The mapping of the systolic style: a priced schedule with its reports, its pictures and its file."""
+"""A schedule with its modelled cost, as text, as a page, as figures and as a file."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class SystolicMapping(PricedSchedule):
-    """A priced schedule that is shown as text, as a page and as pictures, and saved as a file."""
+    """A schedule with its modelled cost, which can be printed, drawn and saved as JSON."""
 
     def text(self) -> str:
-        """Return the report as tables for a terminal."""
+        """Return the tables that ``systolic schedule`` prints."""
         return mapping_text(self)
 
     __repr__ = text
 
     def page(self, front: Sequence[SystolicMapping] = ()) -> str:
-        """Return the report as one self-contained HTML file. For ``front`` see ``exploration.pareto_front``."""
+        """Return the schedule's report as one self-contained HTML file, with the Pareto front if given."""
         return mapping_page(self, front)
 
     def to_json(self) -> str:
@@ -41,7 +41,7 @@ class SystolicMapping(PricedSchedule):
         return to_json(self.schedule, self.cost.ddr.rate)
 
     def figure(self, kind: str, layer: str | None = None) -> Figure:
-        """Draw a picture of the schedule.
+        """Draw the cycles, the roofline, the buffers, or the tiling of one layer.
 
         Args:
             kind: "cycles", "roofline", "buffers" or "tiling".
@@ -76,7 +76,7 @@ def price(
     proof: Proof | None = None,
     budget: Budget = Budget(),  # noqa: B008 (frozen)
 ) -> SystolicMapping:
-    """Return the mapping of ``schedule`` on ``board``, with its cost.
+    """Return the schedule on a board with its modelled cycles, DDR traffic and estimated resources.
 
     The buffers are placed within the budget. If they do not fit there, they are placed on the whole board.
 

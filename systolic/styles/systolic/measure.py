@@ -1,4 +1,4 @@
-"""The traced cycles of a systolic design: one recorded execution, solved for the board's memory."""
+"""The traced cycles of the C++ array: one recorded execution, solved for a clock, a memory and FIFO depths."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WAITS_HEAD = ("process", "computes", "waits for input", "for space", "for DDR", 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SystolicReport(CycleReport):
-    """Traced cycles of one frame, or of one batch of frames.
+    """The traced cycles of each layer of one frame or one batch, on the C++ array.
 
     Attributes:
         passes: The layers of the manifest, with the first and last pass of each.
@@ -53,12 +53,12 @@ class SystolicReport(CycleReport):
 
     @property
     def cycles(self) -> int:
-        """The cycles of one start."""
+        """The traced cycles of one start of the engine, which computes a whole batch."""
         return self.timing.cycles
 
     @property
     def pass_cycles(self) -> list[float]:
-        """The cycles of each pass of the program, each with an equal share of the cycles that fetch the program.
+        """The cycles of each pass of the engine's program; all share the fetching of the program equally.
 
         Raises:
             MismatchError: The trace does not have all passes.
@@ -72,11 +72,11 @@ class SystolicReport(CycleReport):
 
     @property
     def title(self) -> str:
-        """The title of a timeline."""
+        """The title of the timeline: the network, the cycles per frame and the frame rate."""
         return f"{self.network}: {self.cycles_per_frame:,} cycles traced{self.of_batch}, {self.rate}"
 
     def values(self) -> dict[str, Any]:
-        """Return the object of ``cycle_values``."""
+        """Return the traced cycles as the JSON object of ``cycle_values``."""
         processes = [
             process_values(process, region.label)
             for region in self.timing.regions
@@ -86,7 +86,7 @@ class SystolicReport(CycleReport):
         return cycle_values(self, "traced", self.timing.memory, processes=processes)
 
     def tables(self) -> list[ReportTable]:
-        """Return the table of the layers, and the table of the processes over all passes."""
+        """Return the table of traced and modelled cycles per layer, and the waiting cycles per process."""
         rows: list[list[Cell]] = [
             [
                 layer.name,
@@ -105,7 +105,7 @@ class SystolicReport(CycleReport):
 
     @property
     def summary(self) -> str:
-        """The rate, the use of the DSPs and the memory, as text."""
+        """Sentences with the traced frame rate, the use of the DSPs and the DDR rate."""
         memory = self.timing.memory
         return (
             f"{self.title}\n{self.dsp} DSPs multiply, {100 * self.dsp_efficiency:.1f} % of their peak; "
@@ -115,7 +115,7 @@ class SystolicReport(CycleReport):
         )
 
     def _waits(self) -> list[list[Cell]]:
-        """Return a row for each process under WAITS_HEAD, with its cycles over all passes."""
+        """Return the table's rows with each process's busy, waiting and idle cycles over all passes."""
         totals: dict[str, list[int]] = {}
         for region in self.timing.regions:
             for process in region.processes if not region.top else ():
@@ -125,7 +125,7 @@ class SystolicReport(CycleReport):
         return [[name, *counts] for name, counts in totals.items()]
 
     def timeline(self, layer: str | None = None) -> Figure:
-        """Draw one lane per process over the whole frame, or over the passes of one layer.
+        """Draw one lane per process over the whole frame, or over one layer.
 
         Raises:
             ChoiceError: There is no such layer.
@@ -147,7 +147,7 @@ def check_timeline(layers: Sequence[SystolicLayer], layer: str | None) -> None:
 
 
 def trace_design(design: SystolicDesign, picture: npt.NDArray[np.uint8], tell: Progress = silent) -> Trace:
-    """Execute one batch and record the clock of every process.
+    """Execute one batch, and record the cycle of every read and write of every process.
 
     Args:
         design: The design.
@@ -175,7 +175,7 @@ def cycle_report(
     clock_mhz: float | None = None,
     depths: Mapping[str, int] | None = None,
 ) -> SystolicReport:
-    """Return the cycles of each layer, computed from the trace without a new execution.
+    """Return the cycles of each layer, solved from the trace for a memory, a clock and FIFO depths.
 
     Args:
         design: The design.
@@ -202,7 +202,7 @@ def cycle_report(
 
 
 def _layer(design: SystolicDesign, layer: SystolicLayer, timing: TraceTiming) -> LayerTime:
-    """Return the cycles of one layer: of its passes, and its share of the cycles that fetch the program."""
+    """Return the traced cycles of one layer: the cycles of its passes, and its share of fetching the program."""
     regions = {region.label: region for region in timing.regions if not region.top}
     passes = range(layer.first_pass, layer.last_pass + 1)
     missing = [index for index in passes if index not in regions]
@@ -230,7 +230,7 @@ def _layer(design: SystolicDesign, layer: SystolicLayer, timing: TraceTiming) ->
 
 
 def _share(fetching: int, passes: range, of_all: int) -> int:
-    """Return the share of some passes in the cycles that fetch all passes.
+    """Return the share that the passes in ``passes`` have in the ``fetching`` cycles of all ``of_all`` passes.
 
     All passes have equal shares up to rounding, and the shares add up to ``fetching``.
     """

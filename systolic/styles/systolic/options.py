@@ -1,4 +1,4 @@
-"""The options that choose a schedule."""
+"""The options of the systolic style."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_ENGINE = next(iter(LANGUAGES))
 
 @dataclass(frozen=True)
 class SystolicOptions(HardwareOptions):
-    """The options that choose a schedule. A pinned parameter is fixed before the search.
+    """The options of the systolic style: they choose a schedule. A pin fixes a parameter before the search.
 
     Attributes:
         schedule: A saved schedule to use instead of a search, as a file or as its JSON; None to search.
@@ -51,17 +51,17 @@ class SystolicOptions(HardwareOptions):
 
     @property
     def frames(self) -> int:
-        """The number of frames per batch, if the schedule is searched."""
+        """The frames per batch of a searched schedule: ``batch``, or 1 without one."""
         return 1 if self.batch is None else self.batch
 
     @property
     def goal(self) -> Goal:
-        """The goal of the search. Raises the errors of ``Goal``: the objective is unknown, or its rate is missing."""
+        """The objective of the search and its required rate. Raises the errors of ``Goal``."""
         return Goal(self.objective, self.fps, TOLERANCE)
 
     @property
     def pinned(self) -> dict[str, int | str | None]:
-        """All pinned parameters by name, except ``added_maps``, which ``fused`` has.
+        """{parameter: fixed value or None} of the array and the loop order, except ``added_maps``.
 
         Raises:
             InvalidValueError: ``array`` is not of the form ROWSxCOLUMNSxLANES.
@@ -73,23 +73,23 @@ class SystolicOptions(HardwareOptions):
 
     @property
     def dsp_clock(self) -> int:
-        """Cycles of the DSP clock per cycle of the array's clock."""
+        """Cycles of the DSP clock per cycle of the array's clock: 1 or 2."""
         pinned = self.pins.get("dsp_clock")
         return 1 if pinned is None else pinned
 
     @property
     def dsp_products(self) -> int:
-        """Products per DSP; 0 for the default of the number format."""
+        """Products per DSP: 6, or 0 for the default of the number of bits."""
         return self.pins.get("dsp_products") or 0
 
     @property
     def dsp_registers(self) -> bool:
-        """Whether rows of DSPs pass weights on in registers, which an engine with six products per DSP can do."""
+        """Whether DSPs pass weights on in their registers, as in an RTL engine with six products per DSP."""
         return language_named(self.engine).dsp_registers(self.dsp_products)
 
     @property
     def fused(self) -> tuple[bool, ...]:
-        """The ways to compute residual adds that are tried, in this order: True for the Saver, False for layers.
+        """The ways to compute residual adds, in the order tried: True in the output stage, False as layers.
 
         Raises:
             ChoiceError: The pin ``added_maps`` is neither 0 nor 1.
@@ -102,7 +102,7 @@ class SystolicOptions(HardwareOptions):
 
 @dataclass(frozen=True)
 class Alternatives:
-    """The designs to compare: all combinations of board, array, batch, clock, DDR, DSP clock and DSP products.
+    """The values to compare: all combinations of board, array, batch, clock, DDR rate, DSP clock and products.
 
     Attributes:
         boards: The boards.
@@ -132,19 +132,19 @@ class Alternatives:
 
     @property
     def dsps(self) -> tuple[dict[str, int], ...]:
-        """The pins of each combination of DSP clock and DSP products, by name."""
+        """{"dsp_clock", "dsp_products": value} of each combination of these two; a value of None is left out."""
         choices = product(self.dsp_clocks, self.dsp_products)
         names = ("dsp_clock", "dsp_products")
         return tuple({n: pin for n, pin in zip(names, pins, strict=True) if pin is not None} for pins in choices)
 
 
 def words_of_pins(pins: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the pins as phrases for a row of a comparison."""
+    """Return fixed array parameters as phrases such as "dsp_clock 2", for a row of a comparison."""
     return tuple(f"{name} {number}" for name, number in pins.items())
 
 
 def engine_for(engine: str | None, dsp_clock: int | None) -> str:
-    """Return the requested engine; if none is requested, the first engine that supports the DSP clock.
+    """Return the requested engine, "hls" or "rtl"; without a request, the first that supports the DSP clock.
 
     Raises:
         ConflictError: The requested engine does not support the DSP clock.
@@ -156,7 +156,7 @@ def engine_for(engine: str | None, dsp_clock: int | None) -> str:
 
 
 def with_dsps(options: SystolicOptions, engine: str | None, pins: Mapping[str, int]) -> SystolicOptions:
-    """Return the options with further pins and a suitable engine.
+    """Return the options with this DSP clock and these DSP products, and an engine that supports them.
 
     Args:
         options: The options.
@@ -172,7 +172,7 @@ def with_dsps(options: SystolicOptions, engine: str | None, pins: Mapping[str, i
 
 
 def check_engine(engine: str, dsp_clock: int) -> None:
-    """Raise ConflictError if the engine cannot clock its DSPs as fast as the schedule asks."""
+    """Raise ConflictError if the engine cannot clock its DSPs ``dsp_clock`` times as fast as the array."""
     if dsp_clock > 1 and not language_named(engine).fast_dsps:
         raise ConflictError(
             (f"--engine {engine}", f"--dsp-clock {dsp_clock}"),
@@ -182,21 +182,21 @@ def check_engine(engine: str, dsp_clock: int) -> None:
 
 
 def check_geometry(text: str) -> None:
-    """Raise InvalidValueError if ``text`` is not of the form "13x16x16"."""
+    """Raise InvalidValueError if ``text`` is not ROWSxCOLUMNSxLANES, such as "13x16x16"."""
     parts = text.lower().replace("×", "x").split("x")
     if len(parts) != 3 or not all(part.isdigit() for part in parts):
         raise InvalidValueError("an array", text, "ROWSxCOLUMNSxLANES, such as 13x16x16")
 
 
 def geometry_pins(text: str) -> dict[str, int]:
-    """Return {rows, columns, lanes} of "13x16x16"; InvalidValueError for another form."""
+    """Return {"rows": 13, "columns": 16, "lanes": 16} for "13x16x16"; InvalidValueError for another form."""
     check_geometry(text)
     parts = text.lower().replace("×", "x").split("x")
     return dict(zip(("rows", "columns", "lanes"), map(int, parts), strict=True))
 
 
 def options_from(options: argparse.Namespace) -> SystolicOptions:
-    """Return the options of a ``systolic generate`` command line."""
+    """Return the systolic style's options of a ``systolic generate`` command line."""
     return SystolicOptions(
         engine=options.engine,
         schedule=options.schedule,

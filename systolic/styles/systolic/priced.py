@@ -27,7 +27,7 @@ from scheduler.systolic.search.search import Proof
 
 @dataclass(frozen=True)
 class HeldRate:
-    """A requested frame rate, and the lowest clock of the board at which the schedule reaches it.
+    """A requested frame rate, and the board's lowest clock at which the schedule reaches it.
 
     Attributes:
         frames_per_second: The requested rate.
@@ -43,7 +43,7 @@ class HeldRate:
 
 @dataclass(frozen=True, eq=False)
 class PricedSchedule:
-    """One schedule on one board, with its cost.
+    """A schedule on one board, with its modelled cycles, DDR traffic, estimated resources and energy.
 
     Attributes:
         board: The board.
@@ -76,7 +76,7 @@ class PricedSchedule:
 
     @property
     def fits(self) -> bool:
-        """Whether the estimated resources are within the board's."""
+        """Whether the estimated resources are within the board's resources."""
         return self.usage.fits(self.board)
 
     @property
@@ -85,7 +85,7 @@ class PricedSchedule:
 
     @property
     def frames_per_second(self) -> float:
-        """The modelled rate at the target clock."""
+        """The modelled frames per second at the target clock."""
         return self.cost.frames_per_second
 
     @property
@@ -100,22 +100,22 @@ class PricedSchedule:
 
     @cached_property
     def fabric(self) -> Fabric:
-        """The estimated LUTs and flip-flops."""
+        """The estimated LUTs and flip-flops of the array."""
         return fabric(self.schedule.array)
 
     @cached_property
     def baselines(self) -> tuple[Baseline, ...]:
-        """The baseline schedules to compare with, modelled on the same array."""
+        """Other schedules to compare with, such as SCALE-Sim's, modelled with the same MACs per cycle."""
         return baselines_of(self.schedule.workload, self.schedule.array, self.cost.ddr)
 
     @cached_property
     def runners_up(self) -> tuple[str, ...]:
-        """A line for each layer: the second-best tiling on the same array, and its disadvantage."""
+        """For each layer a line with the second-best tiling on the same array, and how much worse it is."""
         return runners_up_of(self.schedule, self.cost)
 
     @cached_property
     def layer_activities(self) -> tuple[Activity, ...]:
-        """The activity of each layer for one frame, from which its energy is estimated."""
+        """The DSP, memory and DDR activity of each layer in one frame, from which energy is estimated."""
         pairs = zip(self.schedule.layers, self.cost.layers, strict=True)
         return tuple(layer_activity(*pair, self.placement, self.usage).times(1 / self.batch) for pair in pairs)
 
@@ -126,11 +126,11 @@ class PricedSchedule:
 
     @property
     def energy(self) -> Energy:
-        """The estimated energy of one frame, with bounds."""
+        """The estimated energy of one frame in all layers, with bounds."""
         return energy(sum(self.layer_activities, Activity()), self.board.family)
 
     def values(self) -> dict[str, Any]:
-        """Return the JSON object of the mapping.
+        """Return the schedule's cycles, rate, traffic, resources and layers as a JSON object.
 
         The cycles, latency and DDR bytes are for a whole batch, unless a key ends with ``per_frame``.
         """

@@ -27,7 +27,7 @@ LAYER_HEAD = (
 
 
 def layer_rows(mapping: PricedSchedule) -> list[list[Cell]]:
-    """Return a row for each layer under LAYER_HEAD."""
+    """Return the rows of the layer table: tiling, cycles, DDR bytes and what bounds each layer."""
     lines: list[list[Cell]] = []
     for layer, why in zip(mapping.cost.layers, mapping.runners_up, strict=True):
         lines.append(
@@ -48,7 +48,7 @@ def layer_rows(mapping: PricedSchedule) -> list[list[Cell]]:
 
 
 def totals(mapping: PricedSchedule) -> str:
-    """Return a few lines that summarise a schedule."""
+    """Return a few lines for a terminal: cycles per frame, rate, DDR traffic, energy and proof of a schedule."""
     priced = mapping.cost
     total_bytes = priced.bytes_per_frame
     of_batch = f"; a batch of {priced.batch} frames: {priced.cycles:,} cycles" if priced.batch > 1 else ""
@@ -77,7 +77,7 @@ BUDGET_HEAD = ("resource", "used", "of", "share", "source")
 
 
 def budget_rows(mapping: PricedSchedule) -> list[list[Cell]]:
-    """Return the estimated use of each resource and the amount that the board has, under BUDGET_HEAD."""
+    """Return the rows of the resource table: estimated use, and the amount that the board has."""
     used, board = mapping.usage, mapping.board.resources
     counted = "estimate: primitives by their shapes"
     rows = [("DSP", used.dsp, board.dsp, counted), ("BRAM36", used.bram36, board.bram36, counted)]
@@ -88,7 +88,7 @@ def budget_rows(mapping: PricedSchedule) -> list[list[Cell]]:
 
 
 def layer_energy_rows(mapping: PricedSchedule) -> list[list[Cell]]:
-    """Return a row for each layer under ENERGY_HEAD."""
+    """Return the rows of the energy table in µJ, one per layer and a last one for the frame."""
     names = [layer.shape.name for layer in mapping.cost.layers]
     return energy_rows(names, mapping.layer_energies, mapping.energy)
 
@@ -97,7 +97,7 @@ BASELINE_HEAD = ("schedule", "cycles", "frames/s", "DDR MB", "weights on chip Ki
 
 
 def baseline_rows(mapping: PricedSchedule) -> list[list[Cell]]:
-    """Return a row for the chosen schedule and for each baseline, all with the same number of MACs per cycle."""
+    """Return the rows of the baseline table: this schedule, and others with the same MACs per cycle."""
     clock, own = mapping.clock_mhz * 1e6, mapping.cost
     rows: list[list[Cell]] = [
         ["this", own.cycles_per_frame, own.frames_per_second, own.bytes_per_frame / 1e6, None, "modelled, engine"]
@@ -132,7 +132,7 @@ def mapping_text(mapping: PricedSchedule) -> str:
 
 
 def mapping_html(mapping: PricedSchedule) -> str:
-    """Return the part of a page with the tables and pictures of one schedule."""
+    """Return the HTML with the tables and figures of one schedule, without the head of a page."""
     return f"<h2>{escape(mapping.title)}</h2>{_body(mapping)}"
 
 
@@ -158,7 +158,7 @@ def _body(mapping: PricedSchedule) -> str:
 
 
 def shown_layers(mapping: PricedSchedule) -> list[int]:
-    """Return the layers whose tiling is shown: the first layer, and the slowest layer of each loop order."""
+    """Return the indices of layers whose tiling is drawn: the first, and the slowest of each loop order."""
     layers = mapping.cost.layers
     slowest = {
         order: max((n for n in range(len(layers)) if layers[n].tiling.order == order), key=lambda n: layers[n].total)
@@ -168,12 +168,12 @@ def shown_layers(mapping: PricedSchedule) -> list[int]:
 
 
 def mapping_page(mapping: PricedSchedule, front: Sequence[PricedSchedule] = ()) -> str:
-    """Return the page that ``systolic schedule --report`` writes. For ``front`` see ``exploration.pareto_front``."""
+    """Return the HTML page that ``systolic schedule --report`` writes, with the Pareto front if given."""
     return page(mapping.title, _body(mapping), geometries_html(front, mapping))
 
 
 def geometries_html(front: Sequence[PricedSchedule], chosen: PricedSchedule | None) -> str:
-    """Return the part of a page with the Pareto front and the chosen schedule; empty if there is no front."""
+    """Return the HTML that draws the Pareto front with a mark at the chosen schedule; "" without a front."""
     from systolic.styles.systolic.figures import pareto  # here, because importing matplotlib is slow
 
     return "<h2>Geometries</h2>" + picture(pareto(front, chosen)) if front else ""

@@ -1,4 +1,4 @@
-"""The execution of the generated code, which compares every integer of every layer with the golden model."""
+"""Executes a generated systolic design and compares every integer of every layer with the golden model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from systolic.execution.waves import recorded
 
 @dataclass(frozen=True, eq=False)
 class SystolicDesign:
-    """A generated folder that was read.
+    """The folder of a generated systolic design after reading: manifest, network, weights and program.
 
     Attributes:
         path: The folder.
@@ -50,12 +50,12 @@ class SystolicDesign:
     program: npt.NDArray[np.uint32]
 
     def memory(self, maps: npt.NDArray[np.int8]) -> SystolicMemory:
-        """Return the memories of one start. maps: the map arena, of shape (words, bytes per word)."""
+        """Return the DDR content of one start. maps: the arena of all maps, (words, bytes per word)."""
         return SystolicMemory(maps, self.weights, self.requantisers, self.program)
 
 
 def open_design(path: Path, manifest: Manifest | None = None) -> SystolicDesign:
-    """Read a generated folder.
+    """Read the folder of a generated systolic design.
 
     Args:
         path: The folder.
@@ -73,7 +73,7 @@ def open_design(path: Path, manifest: Manifest | None = None) -> SystolicDesign:
 def place_picture(
     design: SystolicDesign, picture: npt.NDArray[np.uint8], maps: npt.NDArray[np.int8], frame: int = 0
 ) -> None:
-    """Write a picture into the map arena. The unused bytes at the end of a row are not written.
+    """Write a picture into the DDR region of the input map. Unused bytes at the end of a row are not written.
 
     Args:
         design: The design.
@@ -87,7 +87,7 @@ def place_picture(
 
 
 def unpack_output(layer: SystolicLayer, lanes: int, maps: npt.NDArray[np.int8], frame: int = 0) -> Integers:
-    """Return a layer's output of one frame from DDR, as integers of shape (channels, height, width)."""
+    """Return a layer's output map of one frame from the DDR: integers (channels, height, width)."""
     region = layer.output
     start = region.offset + frame * region.bytes
     return unpack_map(region, lanes, maps.reshape(-1)[start : start + region.bytes])
@@ -96,7 +96,7 @@ def unpack_output(layer: SystolicLayer, lanes: int, maps: npt.NDArray[np.int8], 
 def layer_map(
     library: SystolicLibrary, design: SystolicDesign, layer: SystolicLayer, maps: npt.NDArray[np.int8], frame: int = 0
 ) -> Integers:
-    """Return a layer's output of one frame from DDR or from the map buffer on the chip, in the same form.
+    """Return a layer's output map of one frame, from DDR or from the chip: integers (channels, height, width).
 
     Call it right after the layer's last pass, because a later layer may overwrite the output.
     """
@@ -106,7 +106,7 @@ def layer_map(
 
 
 def arena(folder: SystolicDesign) -> npt.NDArray[np.int8]:
-    """Return the map arena, filled with a pattern that is not zero: the design must not rely on cleared memory."""
+    """Return the DDR region of all maps, filled with 0x55, because the design must not rely on cleared memory."""
     word = folder.manifest.word_bytes
     return np.full((folder.manifest.maps_bytes // word, word), 0x55, np.int8)
 
@@ -117,7 +117,7 @@ def simulate(
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     progress: Progress | None = None,
 ) -> Simulation:
-    """Execute one picture, uint8 of shape (channels, height, width), and return the result of its frame.
+    """Execute one picture, uint8 (channels, height, width), and compare all layers with the golden model.
 
     The picture is repeated to fill the batch.
     """
@@ -127,7 +127,7 @@ def simulate(
 def fill_batch(
     folder: SystolicDesign, pictures: Sequence[npt.NDArray[np.uint8]]
 ) -> tuple[npt.NDArray[np.int8], tuple[npt.NDArray[np.uint8], ...]]:
-    """Return the map arena with a batch of pictures, and the picture of each frame.
+    """Return the DDR region of all maps with the input pictures of a batch, and the picture of each frame.
 
     The last picture is repeated to fill the batch. Each picture is uint8 of shape (channels, height, width).
 
@@ -155,7 +155,7 @@ def simulate_batch(
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     progress: Progress | None = None,
 ) -> tuple[Simulation, ...]:
-    """Execute one batch of the generated code and compare every frame with the golden model; see ``fill_batch``."""
+    """Execute one batch, and compare every layer of every frame with the golden model; see ``fill_batch``."""
     tell = progress or silent
     maps, frames = fill_batch(folder, pictures)
     library = built(lambda path: SystolicLibrary(path, folder.manifest), folder.path, variant, tell)

@@ -1,4 +1,4 @@
-"""The systolic style: one array of PEs, which a program of passes drives through all layers."""
+"""The systolic style's implementation of the interface ``Style``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from systolic.styles.systolic.simulate import SystolicDesign, open_design, simul
 
 
 class SystolicStyle:
-    """The implementation of ``systolic.styles.style.Style`` for the systolic array."""
+    """The systolic style: one array of PEs, which a program of passes drives through all layers."""
 
     name = "systolic"
     summary = STYLES["systolic"]
@@ -44,21 +44,21 @@ class SystolicStyle:
     options = SystolicOptions
 
     def options_from(self, options: argparse.Namespace) -> SystolicOptions:
-        """Return the style's options from the parsed command line."""
+        """Return the systolic style's options of a parsed ``systolic generate`` command line."""
         return options_from(options)
 
     def prepared(self, model: Model, options: SystolicOptions) -> Model:
-        """Return the model unchanged: no option of this style divides the work between accelerator and host."""
+        """Return the model unchanged: no option of this style moves work between accelerator and host."""
         return model
 
     def check_layers(self, network: Network | QuantizedNetwork) -> None:
-        """Raise SeveralFaultsError with the layers that have no mapping."""
+        """Raise SeveralFaultsError with all layers that the array cannot compute."""
         check_mappable(network)
 
     def calibration_for(
         self, calibration: Calibration, board: Board, clock_mhz: float | None, options: SystolicOptions
     ) -> Calibration:
-        """Return the calibration unchanged.
+        """Return the calibration unchanged; UnsupportedError if it chooses bits per layer.
 
         Raises:
             UnsupportedError: Bits are to be chosen layer by layer. The array has one format for all layers, so fewer
@@ -75,7 +75,7 @@ class SystolicStyle:
     def map(
         self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: SystolicOptions, tell: Progress
     ) -> SystolicMapping:
-        """Return the best schedule. The default clock gives the least time per frame."""
+        """Return the best schedule at ``clock_mhz``, or at the clock with the least time per frame."""
         check_engine(options.engine, options.dsp_clock)
         tell("scheduling")
         return explore(network, board, clock_mhz, options, tell=tell)
@@ -83,30 +83,30 @@ class SystolicStyle:
     def generate(
         self, mapping: SystolicMapping, inputs: DesignInputs, options: SystolicOptions, tell: Progress
     ) -> SystolicPlan:
-        """Return the plan, which holds the engine, its program and its memory images."""
+        """Return the design's files in memory: the engine, its program and its weight images."""
         tell("generating")
         return SystolicPlan(mapping, generate(mapping, inputs))
 
     def open(self, path: Path, manifest: Manifest) -> SystolicDesign:
-        """Read a generated folder; see ``open_design``."""
+        """Read the folder of a generated systolic design; see ``open_design``."""
         return open_design(path, manifest)
 
     def estimates(self, design: SystolicDesign) -> Estimates:
-        """Return the estimated DSPs of each process."""
+        """Return the estimated DSPs of each process of the engine."""
         return estimates(design)
 
     def execute(
         self, design: SystolicDesign, pictures: Sequence[Pixels], variant: Variant, tell: Progress
     ) -> tuple[Simulation, ...]:
-        """Execute one batch, and return one result for each frame."""
+        """Execute one batch, and return the compared integers of each frame."""
         return simulate_batch(design, pictures, variant, tell)
 
     def trace(self, design: SystolicDesign, picture: Pixels, tell: Progress) -> SystolicTrace:
-        """Execute one batch of copies of the picture, and record its reads and writes."""
+        """Execute one batch of copies of the picture on the C++ engine, and record its reads and writes."""
         return SystolicTrace.of(design, picture, tell)
 
     def count(self, design: SystolicDesign, picture: Pixels, compare_with_hls: bool, tell: Progress) -> SystolicCounts:
-        """Count the cycles of one batch of copies of the picture. Raises UnsupportedError if the engine is in C++."""
+        """Count the cycles of one simulated batch in SystemVerilog. Raises UnsupportedError for C++."""
         if self.is_traced(design):
             raise UnsupportedError(
                 f"counting cycles of {design.path}",
@@ -116,15 +116,15 @@ class SystolicStyle:
         return count(design, picture, compare_with_hls, tell)
 
     def is_traced(self, design: SystolicDesign) -> bool:
-        """Return whether the design's engine is in C++."""
+        """Return whether the engine is in C++, whose cycles are traced instead of counted."""
         return language_named(design.manifest.array.engine).is_traced
 
     def check_timeline(self, design: SystolicDesign, layer: str | None) -> None:
-        """Raise ChoiceError if the design has no such layer."""
+        """Raise ChoiceError if ``layer`` is neither None nor the name of a layer."""
         check_timeline(design.manifest.layers, layer)
 
     def recording(self, design: SystolicDesign, layer: str, path: Path | None) -> Recording:
-        """Return the recording of a layer's passes; see ``Style.recording``."""
+        """Return which signals to record of an engine in SystemVerilog; see ``Style.recording``."""
         if self.is_traced(design):
             raise without_signals(design.path)
         chosen = layer_named(design.manifest.layers, layer)

@@ -1,4 +1,4 @@
-"""The tiling of one layer as a picture and as text: its tiles, the rows in the row buffer, and the repeated reads."""
+"""The tiling of one layer as a figure and as text: its tiles, the rows in the row buffer, and repeated reads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STAYS = "#e8e8e8"
 
 
 def tiling(mapping: PricedSchedule, layer: int) -> Figure:
-    """Draw the input rows in the row buffer, the tiles of the output map, and the order of row and channel tiles.
+    """Draw a layer's input rows in the row buffer, its output tiles, and the order in which tiles are computed.
 
     The picture shows the moment at which the array computes the second row tile of the first column tile. If there is
     only one row tile, it shows that one.
@@ -58,7 +58,7 @@ def tiling(mapping: PricedSchedule, layer: int) -> Figure:
 
 
 def _draw_rows(axes: Axes, scheduled: ScheduledLayer, strips: Sequence[Strip]) -> None:
-    """Draw the input map. strips: the input rows of the row tile that is computed, and of the next one."""
+    """Draw the layer's input map. strips: the input rows of the row tile that is computed, and of the next one."""
     shape, (buffered, next_strip) = scheduled.shape, strips
     _map(axes, (shape.in_height, shape.in_width), f"input, {shape.in_channels} ch.")
     first, end = buffered.columns
@@ -73,7 +73,7 @@ def _draw_rows(axes: Axes, scheduled: ScheduledLayer, strips: Sequence[Strip]) -
 
 
 def _draw_result(axes: Axes, scheduled: ScheduledLayer, row_tile: int) -> None:
-    """Draw the output map with its tiles. row_tile: the row tile that is computed."""
+    """Draw the layer's output map with its tiles. row_tile: the row tile that is computed."""
     shape, rows = scheduled.shape, scheduled.array.rows
     _map(axes, (shape.out_height, shape.out_width), f"output, {shape.filters} ch.")
     for number, tile in enumerate(scheduled.tiling.columns.tiles):
@@ -92,7 +92,7 @@ def _result_label(scheduled: ScheduledLayer, tile: ColumnTile, row_tile: int) ->
 
 
 def _map(axes: Axes, size: tuple[int, int], title: str) -> None:
-    """Prepare the axes of a map, with rows downwards and columns to the right.
+    """Prepare the axes for a feature map, with rows downwards and columns to the right.
 
     A map is drawn to scale unless one side is more than four times the other.
     """
@@ -115,14 +115,14 @@ def _band(axes: Axes, rows: tuple[int, int], columns: tuple[int, int], colour: s
 
 
 def shown_of(count: int) -> list[int | None]:
-    """Return the numbers from 0 to ``count`` − 1. Of many numbers, None replaces those in the middle."""
+    """Return the tile numbers from 0 to ``count`` − 1; of many, None replaces all in the middle."""
     if count <= SHOWN:
         return list(range(count))
     return [*range(SHOWN - 2), None, count - 1]
 
 
 def _draw_order(axes: Axes, scheduled: ScheduledLayer) -> None:
-    """Draw the row tiles downwards and the channel tiles to the right, with the order number and the reads of each."""
+    """Draw a grid of row tiles and channel tiles, each with its position in the order and what is read for it."""
     down, right = shown_of(scheduled.row_tiles), shown_of(scheduled.channel_tiles)
     for y, row in enumerate(down):
         for x, channel in enumerate(right):
@@ -156,7 +156,7 @@ def _draw_order(axes: Axes, scheduled: ScheduledLayer) -> None:
 
 
 def _step(scheduled: ScheduledLayer, row: int, channel: int) -> tuple[int, Step]:
-    """Return the number of a pair of tiles in the order, and what is read for it."""
+    """Return the position of a (row tile, channel tile) in the order of computation, and what is read for it."""
     across = scheduled.row_tiles if scheduled.tiling.inputs_resident else scheduled.channel_tiles
     number = channel * across + row if scheduled.tiling.inputs_resident else row * across + channel
     return number, next(islice(steps(scheduled), number, None))
@@ -189,7 +189,7 @@ def _title(mapping: PricedSchedule, layer: int) -> str:
 
 
 def tiling_words(mapping: PricedSchedule, layer: int) -> str:
-    """Return the content of the picture as text, with the bytes that are read, for readers who cannot see it."""
+    """Return the tiling of a layer in words, with the bytes read, for readers who cannot see the figure."""
     scheduled, priced = mapping.schedule.layers[layer], mapping.cost.layers[layer]
     shape, needs, array, reread = scheduled.shape, priced.needs, scheduled.array, reuse(mapping.network, scheduled)
     rows = "are read from the map buffer" if shape.from_chip else f"are read {_times(reread.map_reads)}"

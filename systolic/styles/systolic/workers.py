@@ -1,4 +1,4 @@
-"""The processes that a search uses: this one, several on this machine, or a Dask cluster."""
+"""The processes that run a schedule search: this one, several on this machine, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from boards.errors import MissingToolError, ToolError, cut
 
 @contextmanager
 def workers(count: int = 1, dask: str | None = None, seconds: float = 10) -> Iterator[Executor | None]:
-    """Give an executor for the search; None if the search runs in this process alone.
+    """Yield an executor with ``count`` processes or a Dask cluster; None if the search runs in this process alone.
 
     Args:
         count: The number of processes on this machine.

@@ -1,1 +1,1 @@
-"""The generator: it makes every file of a design from a folding. Read ``generate`` first, then ``plan``."""
+"""The streaming style's generator: every file of a design from a folding. Read ``generate`` first, then ``plan``."""

@@ -1,4 +1,4 @@
-"""The estimated DSPs and memories of each process of a pipeline, from the area model of its folding."""
+"""The estimated DSPs and memories of each process of a pipeline, computed again from the folds in its manifest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VARIABLES = {
 
 
 def estimates(design: StreamingDesign) -> Estimates:
-    """Return the estimates of all processes.
+    """Return the estimated DSPs and memories of every process of a generated pipeline.
 
     Raises:
         InvalidValueError: The manifest has a fold that ``fold_text`` did not write.

@@ -60,7 +60,7 @@ No process needs input from a later frame to write its last rows.
 
 @dataclass(frozen=True, eq=False)
 class FoldedNetwork:
-    """The input of the generator.
+    """The input of the generator: a quantised network with its folding, board and clock.
 
     Attributes:
         network: The quantised network.
@@ -79,7 +79,7 @@ class FoldedNetwork:
 
 @dataclass(frozen=True, eq=False)
 class StreamingParts:
-    """A pipeline whose FIFO depths and resources are still open, because a trace of the pipeline itself finds them.
+    """A generated pipeline without its FIFO depths and resources, which a trace of the pipeline finds later.
 
     Attributes:
         source: The input of the generator.
@@ -94,7 +94,7 @@ class StreamingParts:
     constant: Mapping[str, bytes]
 
     def files(self, estimate: Mapping[str, int], depths: Mapping[str, int] | None = None) -> DesignFiles:
-        """Return all files of the design.
+        """Return all files of the design with these FIFO depths and estimated resources.
 
         Args:
             estimate: The estimated resources, by their names in the manifest.
@@ -117,7 +117,7 @@ class StreamingParts:
 
 
 def parts(source: FoldedNetwork, inputs: DesignInputs) -> StreamingParts:
-    """Build all files that do not depend on FIFO depths. Raises the errors of ``wire_up``."""
+    """Generate the files of a pipeline that do not depend on FIFO depths. Raises the errors of ``wire_up``."""
     wiring = wire_up(source.folding, {}, source.board.dsp.kind)
     files = {f"golden/{name}": data for name, data in golden_files(source.network).items()}
     files["network.npz"] = to_npz(source.network)
@@ -137,12 +137,12 @@ def generate(
     estimate: Mapping[str, int],
     depths: Mapping[str, int] | None = None,
 ) -> DesignFiles:
-    """Return all files of the design; see ``StreamingParts.files``. Equal arguments give equal bytes."""
+    """Return all files of a folding's design with these FIFO depths. Equal arguments give equal bytes."""
     return parts(source, inputs).files(estimate, depths)
 
 
 def with_depths(wiring: Wiring, depths: Mapping[str, int]) -> Wiring:
-    """Return ``wiring`` with these FIFO depths in words, by the name of the stream.
+    """Return the pipeline ``wiring`` with these FIFO depths in words, by the name of the stream.
 
     A depth below LEAST_FIFO_DEPTH is raised to it, because writer and reader could not both work in every cycle.
     """
@@ -154,7 +154,7 @@ def with_depths(wiring: Wiring, depths: Mapping[str, int]) -> Wiring:
 
 
 def vendor_values(source: FoldedNetwork, values: StreamingValues, estimate: Mapping[str, int]) -> VendorValues:
-    """Return the values for the templates of the Tcl scripts, test bench, README and hardware description."""
+    """Return the values that fill the templates of Tcl scripts, test bench, README and hardware description."""
     name, slowest = bottleneck(source.folding.graph, source.folding.folds)
     resources = source.board.resources
     figures = (
@@ -178,13 +178,13 @@ def vendor_values(source: FoldedNetwork, values: StreamingValues, estimate: Mapp
 
 
 def _images(wiring: Wiring) -> dict[str, tuple[str, bytes]]:
-    """Return the file of the weights that each m_axi port reads: {port: (path, bytes)}."""
+    """Return {port: (path, bytes)} of the weight files that the m_axi ports of external weights read from DDR."""
     ports = [memory.name for one in wiring.instances for memory in one.weight_ports]
     return {port: (f"data/{port}.bin", image.tobytes()) for port, image in zip(ports, wiring.images, strict=True)}
 
 
 def streaming_values(source: FoldedNetwork, wiring: Wiring) -> StreamingValues:
-    """Return the values for the templates of the pipeline's top function and of its simulation."""
+    """Return the values that fill the templates of the pipeline's C++ top function and its simulation."""
     graph = source.folding.graph
     name, slowest = bottleneck(graph, source.folding.folds)
     return StreamingValues(
@@ -209,7 +209,7 @@ def streaming_values(source: FoldedNetwork, wiring: Wiring) -> StreamingValues:
 
 
 def _frame(source: FoldedNetwork, wiring: Wiring, picture: npt.NDArray[np.uint8]) -> dict[str, bytes]:
-    """Return the data of the test frame: {path: bytes}.
+    """Return {path: bytes} of one test frame: input packet, expected output packet and every layer's integers.
 
     in.bin is the input packet and expected.bin the output packet, for the test bench. layers.bin has the integers of
     every layer, with which the host compares a board.
@@ -286,7 +286,7 @@ def _sides(shape: Shape) -> dict[str, int]:
 
 
 def _outputs(source: FoldedNetwork, wiring: Wiring) -> Iterator[StreamingOutput]:
-    """Return the output maps in the order of the packet. If there are several, each begins at a whole beat."""
+    """Return the pipeline's output maps in the order of the output packet. Each of several begins at a whole beat."""
     graph, offset = source.folding.graph, 0
     for index in wiring.sinks:
         block, fold = graph.blocks[index], source.folding.folds[index]

@@ -1,4 +1,4 @@
-"""The parameters of a folded network as param.h and config.h, in the format of UltraNet's own accelerator."""
+"""The weights and activations of a folding as param.h and config.h, in the format of UltraNet's own accelerator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_WEIGHTS = 1 << 20
 
 
 def can_be_written(folding: StreamingFolding) -> bool:
-    """Return whether the headers can be written.
+    """Return whether param.h can describe the folding: no added channels, and at most MAX_WEIGHTS weights.
 
     Their format has no channels in addition to the network's, and a large network would make them too long.
     """
@@ -26,7 +26,7 @@ def can_be_written(folding: StreamingFolding) -> bool:
 
 
 def parameter_files(network: QuantizedNetwork, folding: StreamingFolding) -> dict[str, str]:
-    """Return param.h and config.h, which describe every matrix-vector and vector-vector unit under its layer's name.
+    """Return {"param.h": text, "config.h": text} with weights, sizes, PE and SIMD of each layer with weights.
 
     ``inc`` and ``bias`` are written only for a MultiplyShift that has a single shift and rounds halves up. The format
     has no other activations. A filter of a vector-vector unit is the taps of its channel.

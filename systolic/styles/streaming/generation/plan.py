@@ -1,4 +1,4 @@
-"""The plan of a streaming design: its files in memory, and its report."""
+"""The result of the streaming generator: all files of a design in memory, and its report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from systolic.styles.streaming.report import fifos_html, mapping_text
 
 @dataclass(frozen=True, eq=False)
 class StreamingPlan:
-    """A generated design that is not written yet.
+    """A generated pipeline: all its files in memory, not written yet, and its traced FIFOs.
 
     Attributes:
         mapping: The folding. Its resources include the traced FIFOs.
@@ -31,11 +31,11 @@ class StreamingPlan:
 
     @property
     def is_traced(self) -> bool:
-        """Return True: a pipeline is in C++."""
+        """True: a pipeline is in C++, so its cycles are traced."""
         return True
 
     def values(self) -> dict[str, Any]:
-        """Return the object of ``plan_values``, with the folding, its blocks and its FIFOs.
+        """Return the pipeline's folding, blocks and FIFOs as the JSON object of ``plan_values``.
 
         The folding is {state, gap, proof, seconds, ddr_bits}.
         """
@@ -64,7 +64,7 @@ class StreamingPlan:
         )
 
     def text(self, clock: RateClock | None = None) -> str:
-        """Return a table with a row for each block, the totals and the FIFOs, for a terminal.
+        """Return a table of the blocks, the totals and the FIFOs for a terminal.
 
         Args:
             clock: The clock for the frame rates, if a check found one for the sources; None for the target clock.

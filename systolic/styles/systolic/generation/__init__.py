@@ -1,1 +1,1 @@
-"""The generator: it makes every file of a design from a schedule. Read ``generate`` first, then ``plan``."""
+"""The systolic style's generator: every file of a design from a schedule. Read ``generate`` first, then ``plan``."""

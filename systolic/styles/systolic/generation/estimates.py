@@ -1,4 +1,4 @@
-"""The estimated DSPs of the engine's processes. The memories are not included, because parameters.h counts them."""
+"""The estimated DSPs of the C++ array's processes. Memories are not included: parameters.h has their estimates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from systolic.styles.systolic.simulate import SystolicDesign
 
 
 def estimates(design: SystolicDesign) -> Estimates:
-    """Return the DSPs of the rows of PEs, and of the requantisers if these are built from DSPs."""
+    """Return the estimated DSPs of the processes: each row of PEs, and the requantisers if they use DSPs."""
     array, board = Array(**vars(design.manifest.array)), board_room.of_design(design.path, design.manifest.board)
     products = used_by(PRODUCTS, array, "dsp", board).dsp
     row = array.mac_dsps // array.rows

@@ -65,7 +65,7 @@ CHECK = {"maps": "data/maps.bin", "layers": "data/layers.bin"}
 
 
 def generate(mapping: SystolicMapping, inputs: DesignInputs) -> DesignFiles:
-    """Return all files of the design, with the engine that the array names. Equal arguments give equal bytes.
+    """Return all files of a schedule's design, in C++ or SystemVerilog. Equal arguments give equal bytes.
 
     Args:
         mapping: The schedule on its board.
@@ -90,7 +90,7 @@ def generate(mapping: SystolicMapping, inputs: DesignInputs) -> DesignFiles:
 
 
 def _engine_files(mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues) -> dict[str, bytes]:
-    """Return the engine's sources, its simulation, the files for the vendor's tools, and the hardware description."""
+    """Return the engine's sources, simulation, scripts for vendor tools and hardware description: {path: bytes}."""
     array = mapping.schedule.array
     check_engine(array.engine, array.dsp_clock)
     written = _WRITERS[array.engine](mapping, values, vendor)
@@ -106,7 +106,7 @@ def _engine_files(mapping: SystolicMapping, values: SystolicValues, vendor: Vend
 
 @dataclass(frozen=True, eq=False)
 class _Written:
-    """The texts of an engine, by file name.
+    """The generated texts of an engine in C++ or SystemVerilog, by file name.
 
     Attributes:
         sources: The files of src/.
@@ -135,7 +135,7 @@ _WRITERS: Mapping[str, Callable[[SystolicMapping, SystolicValues, VendorValues],
 def vendor_values(
     mapping: SystolicMapping, program: Program, sources: tuple[str, ...], outputs: tuple[Output, ...]
 ) -> VendorValues:
-    """Return the values for the templates of the Tcl scripts, test bench, README and hardware description."""
+    """Return the values that fill the templates of Tcl scripts, test bench, README and hardware description."""
     schedule, board, usage = mapping.schedule, mapping.board, mapping.usage
     array, resources = schedule.array, board.resources
     dsp_mhz = array.dsp_clock * mapping.clock.mhz
@@ -163,7 +163,7 @@ def vendor_values(
 
 
 def images(program: Program) -> dict[str, bytes]:
-    """Return the memory images that the host uploads once, in the byte order of the DDR (little-endian)."""
+    """Return {path: bytes} of what the host uploads to DDR once: weights, requantisers and program, little-endian."""
     weights = {f"data/weights_{port}.bin": image.tobytes() for port, image in enumerate(program.weights)}
     return {
         **weights,
@@ -176,7 +176,7 @@ def images(program: Program) -> dict[str, bytes]:
 
 
 def systolic_values(mapping: SystolicMapping, program: Program) -> SystolicValues:
-    """Return the values for the templates of the engine's parameters, its top function and its simulation."""
+    """Return the values that fill the templates of the C++ array: parameters, top function and simulation."""
     schedule, board = mapping.schedule, mapping.board
     array = schedule.array
     doubled = f", its DSPs at {array.dsp_clock * mapping.clock.mhz:g} MHz" if array.dsp_clock > 1 else ""
@@ -211,7 +211,7 @@ def systolic_values(mapping: SystolicMapping, program: Program) -> SystolicValue
 
 
 def _memory(buffer: Buffer, impl: str, array: Array, board: Board) -> BufferPrimitive:
-    """Return the primitive of a buffer, with its size and the number of primitives as a comment."""
+    """Return the primitive of a buffer (bram, uram, lutram), with its size and count as a comment for parameters.h."""
     count, bits, depth = int(buffer.count(array)), int(buffer.bits(array)), int(buffer.depth(array))
     taken = count * units(impl, bits, depth, board.family)
     size = f"{count} × {bits} × {depth} bits" if buffer is PRODUCTS else f"{count} × {depth:,} words of {bits} bits"
@@ -219,7 +219,7 @@ def _memory(buffer: Buffer, impl: str, array: Array, board: Board) -> BufferPrim
 
 
 def _parameters(array: Array) -> tuple[Parameter, ...]:
-    """Return the constants that the engine is compiled for: the parameters of the array, and derived constants."""
+    """Return the constants of the generated engine: the array's parameters, and constants derived from them."""
     packing = array.packing
     constants = (
         Parameter("PACK_COLUMNS", packing.columns, f"columns that share a {array.dsp}"),
@@ -238,7 +238,7 @@ def _parameters(array: Array) -> tuple[Parameter, ...]:
 def manifest(
     mapping: SystolicMapping, program: Program, fit: str, uploads: Mapping[str, bytes], check: SystolicCheck
 ) -> SystolicManifest:
-    """Return the manifest, a self-contained description of the design.
+    """Return the manifest: the description of network, array, memory layout and passes that the host reads.
 
     Args:
         mapping: The schedule on its board.
@@ -298,12 +298,12 @@ def _fetches_alone(array: Array) -> bool:
 
 
 def _cycles(cost: LayerCost, array: Array) -> int:
-    """Return the cycles of a layer. They include the fetching of its passes, unless a separate loop fetches passes."""
+    """Return a layer's modelled cycles; they include fetching its passes unless the engine fetches them separately."""
     return cost.running if _fetches_alone(array) else cost.total
 
 
 def _layer(mapping: SystolicMapping, program: Program, node: int) -> SystolicLayer:
-    """Return the manifest's layer for the map of ``node``.
+    """Return the manifest's entry for the layers of the schedule that write the output map of ``node``.
 
     It combines the passes of all layers of the schedule that write this map, because each may write a part of it.
     """
@@ -333,12 +333,12 @@ def _layer(mapping: SystolicMapping, program: Program, node: int) -> SystolicLay
 
 
 def _added_node(mapping: SystolicMapping, layer: Layer) -> int | None:
-    """Return the node whose memory contains the map that the Saver adds; None if it adds no map."""
+    """Return the node in whose memory the other map of a residual add is stored; None without such an add."""
     return None if layer.added is None else spans_of(mapping.network, layer.added.other_node)[0].node
 
 
 def manifest_region(schedule: SystolicSchedule, program: Program, node: int) -> dict[str, Any]:
-    """Return the fields of a node's ``SystolicRegion``.
+    """Return the manifest's fields for a node's output map: shape, type, and its place in DDR or on the chip.
 
     They describe the map of the first frame of a batch. The maps of the other frames follow in memory.
     """

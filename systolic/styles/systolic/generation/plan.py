@@ -1,4 +1,4 @@
-"""The plan of a systolic design: its files in memory, and its report."""
+"""The result of the systolic generator: all files of a design in memory, and its report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from systolic.styles.systolic.mapping import SystolicMapping
 
 @dataclass(frozen=True, eq=False)
 class SystolicPlan:
-    """A generated design that is not written yet.
+    """A generated systolic design: all its files in memory, not written yet.
 
     Attributes:
         mapping: The schedule on its board.
@@ -29,11 +29,11 @@ class SystolicPlan:
 
     @property
     def is_traced(self) -> bool:
-        """Whether the engine is in C++."""
+        """Whether the engine is in C++, so that its cycles are traced."""
         return language_named(self.mapping.schedule.array.engine).is_traced
 
     def values(self) -> dict[str, Any]:
-        """Return the object of ``plan_values``, with the array and its layers. All cycles are for a whole batch."""
+        """Return the design's array and layers as the JSON object of ``plan_values``. Cycles are per batch."""
         mapping = self.mapping
         layers = [
             {
@@ -60,7 +60,7 @@ class SystolicPlan:
         )
 
     def text(self, clock: RateClock | None = None) -> str:
-        """Return a table with a row for each layer, and the totals, for a terminal.
+        """Return a table with the cycles, tiles and loop order of each layer, and the totals, for a terminal.
 
         Args:
             clock: The clock for the frame rate, if a check found one for the sources; None for the target clock.

@@ -1,4 +1,4 @@
-"""The values for the templates of the engine in SystemVerilog."""
+"""The values that fill the templates of the array in SystemVerilog."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from systolic.styles.systolic.mapping import SystolicMapping
 
 
 def rtl_values(mapping: SystolicMapping, values: SystolicValues, ports: SystolicPorts) -> RtlValues:
-    """Return the values for the templates of the engine in SystemVerilog.
+    """Return the values that fill the templates of the array in SystemVerilog.
 
     Args:
         mapping: The schedule on its board.

@@ -1,4 +1,4 @@
-"""The test vector of a design: the content of the DDR before one batch, and the outputs expected after it."""
+"""The test vector of a design: the DDR's content before one batch, and the output maps expected after it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from scheduler.systolic.schedule import SystolicSchedule
 
 @dataclass(frozen=True, eq=False)
 class Vector:
-    """A test vector.
+    """The test vector of a design: input maps, expected output maps, and the golden integers of every layer.
 
     ``data/maps.bin`` is the map arena with the input pictures. ``data/expected.bin`` has the output maps, one after the
     other. ``data/layers.bin`` has the integers of every layer for the first frame, one layer after the other. They are
@@ -40,7 +40,7 @@ class Vector:
 
 
 def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArray[np.uint8]) -> Vector:
-    """Return the test vector of a picture, uint8 of shape (channels, height, width).
+    """Return the test vector for a batch of a picture, uint8 of shape (channels, height, width).
 
     Frame f of a batch is the picture shifted by f columns, so that a test finds frames in the wrong place. The outputs
     are the maps that no layer reads.
@@ -72,7 +72,7 @@ def make_vector(schedule: SystolicSchedule, program: Program, picture: npt.NDArr
 
 
 def _ends(layers: Sequence[Layer]) -> list[Layer]:
-    """Return the layers whose maps no layer reads."""
+    """Return the layers whose output maps no other layer reads."""
     read = {span.node for layer in layers for span in layer.spans}
     return [layer for layer in layers if layer.output not in read]
 
@@ -84,7 +84,7 @@ def _layer_integers(golden: Sequence[Integers | None], node: int) -> bytes:
 
 
 def pack_pixels(region: MapRegion, array: Array, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.int8]:
-    """Return the bytes of the input map: rows of planes with PIXEL_BYTES bytes per pixel.
+    """Return the bytes of the input map in DDR: the picture's rows, with PIXEL_BYTES bytes per pixel.
 
     Args:
         region: The memory region of the input map.
@@ -97,7 +97,7 @@ def pack_pixels(region: MapRegion, array: Array, picture: npt.NDArray[np.uint8])
 
 
 def pack_map(region: MapRegion, array: Array, integers: Integers) -> npt.NDArray[np.int8]:
-    """Return the bytes of a map in the order [row][block][column][lane]; lanes without a channel are 0.
+    """Return a map's bytes in DDR, in the order [row][block][column][lane]; lanes without a channel are 0.
 
     This is the inverse of ``host.systolic.layout.unpack_map``.
 

@@ -1,1 +1,1 @@
-"""The wiring of the top function: the functions of hls_templates/streaming for each block, and the streams between."""
+"""Builds a pipeline's C++ top function from a folding: the function of each block, and the streams between them."""

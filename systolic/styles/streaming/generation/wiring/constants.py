@@ -27,19 +27,19 @@ NEVER = (1 << 31) - 1
 
 
 def value_type(datatype: DataType) -> str:
-    """Return the C++ class of a value, as datatype.h defines it."""
+    """Return the C++ class of an activation value in datatype.h, such as ``uint_t<4>``."""
     if datatype.few:
         return {"BIPOLAR": "bipolar_t", "TERNARY": "narrow_t<2>"}[datatype.few]
     return f"{'int' if datatype.signed else 'uint'}_t<{datatype.bits}>"
 
 
 def weight_type(datatype: DataType) -> str:
-    """Return the C++ class of a weight. Weights are narrow: 4 bits hold −7…7."""
+    """Return the C++ class of a weight, such as ``narrow_t<4>``, which holds −7…7."""
     return value_type(datatype) if datatype.few else f"narrow_t<{datatype.bits}>"
 
 
 def sum_bits(weights: IntArray, values: DataType) -> int:
-    """Return the bits that hold every partial sum of any output channel: those for Σ|w| · max|a|, and a sign.
+    """Return the bits of a signed accumulator that holds every partial sum: those for Σ|w| · max|a|, and a sign.
 
     Args:
         weights: The weights, of shape (output channels, …).
@@ -50,13 +50,13 @@ def sum_bits(weights: IntArray, values: DataType) -> int:
 
 
 def carried(weights: IntArray, datatype: DataType) -> Integers:
-    """Return the weights as they are stored: BIPOLAR −1 and +1 as 0 and 1, other weights unchanged."""
+    """Return the weights as the C++ constants store them: BIPOLAR −1 and +1 as 0 and 1, others unchanged."""
     return (weights > 0).astype(np.int8) if datatype.few == "BIPOLAR" else weights
 
 
 @dataclass(frozen=True, eq=False)
 class Activation:
-    """The activation of a block as a constant.
+    """The C++ constant of a block's activation: the type of the functor in activation.h and its arrays.
 
     Attributes:
         type: The C++ type of the functor in activation.h.
@@ -71,7 +71,7 @@ class Activation:
 
 
 def lookup(table: Table, types: tuple[DataType, DataType], pe: int, pixels: int) -> Activation:
-    """Return the functor of a table.
+    """Return the C++ functor that looks an activation up in a table, with copies of the table for all PEs.
 
     The constant has enough copies of the table for all lanes. A copy can serve only COPIES lanes, because Vitis HLS
     replicates a memory no more often.
@@ -92,7 +92,7 @@ def lookup(table: Table, types: tuple[DataType, DataType], pe: int, pixels: int)
 
 
 def powers(table: Table, low: int, pe: int) -> Activation:
-    """Return the functor of a softmax's table of powers.
+    """Return the C++ functor of a softmax's table of powers of e.
 
     Args:
         table: The table.
@@ -103,7 +103,7 @@ def powers(table: Table, low: int, pe: int) -> Activation:
 
 
 def _table(table: Table, out: tuple[int, bool], low: int, copies: int) -> Activation:
-    """Return the functor of a table without slopes.
+    """Return the C++ functor of a table with one entry per input value, without interpolation.
 
     Args:
         table: The table.
@@ -117,7 +117,7 @@ def _table(table: Table, out: tuple[int, bool], low: int, copies: int) -> Activa
 
 
 def activation(requantising: Requantising | None, out: DataType, pe: int, channels: int) -> Activation:
-    """Return the functor that turns sums into output values.
+    """Return the C++ functor that requantises a block's sums to output values.
 
     Args:
         requantising: The parameters of each channel; None if the sums themselves are the output.

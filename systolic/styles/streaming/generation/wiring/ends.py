@@ -1,4 +1,4 @@
-"""The ends of the pipeline: unpack the input packet's beats into words, and pack all output maps into one packet."""
+"""The ends of a pipeline: the input packet's beats become stream words, and all output maps become one packet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDEST_BEAT = BEATS[-1]
 
 
 def source(net: Netlist, site: Site) -> None:
-    """Add the function that unpacks the beats of the input packet into the words of the first map."""
+    """Add to the pipeline the function that unpacks the input packet's beats into the words of a stream."""
     kind = site.block.outputs[0]
     word = lanes.out_lanes(site.block, site.fold)
     net.packet_in = Packet(kind.shape.values, _beat_bytes(word))
@@ -25,7 +25,7 @@ def source(net: Netlist, site: Site) -> None:
 
 
 def sink(net: Netlist, site: Site) -> None:
-    """Store the stream of an output map for ``pack_outputs``: the beat of the packet depends on all output maps."""
+    """Store the name of an output map's stream, for ``pack_outputs``, which packs all output maps."""
     if net.datatype_in(site).few == "BIPOLAR":
         raise UnsupportedError(
             "a BIPOLAR output map of the pipeline",
@@ -37,7 +37,7 @@ def sink(net: Netlist, site: Site) -> None:
 
 
 def pack_outputs(net: Netlist) -> None:
-    """Add the functions that pack the output maps, one after the other, into one packet."""
+    """Add to the pipeline the functions that pack all output maps, one after the other, into one packet."""
     widths = [_sink_word(net, index) for index in net.sinks]
     beat = _beat_bytes(max(word * size for word, size, _, _ in widths))
     streams: list[tuple[str, int]] = []
@@ -56,7 +56,7 @@ def pack_outputs(net: Netlist) -> None:
 
 
 def _append(net: Netlist, streams: list[tuple[str, int]], beat: int) -> None:
-    """Add functions that join the packed maps into one packet. streams: the name and the beats of each map."""
+    """Add functions that join the packed output maps into one packet. streams: name and beats of each map."""
     while len(streams) > 1:
         (first, first_beats), (second, second_beats), *others = streams
         out = net.wire(f"joined_{len(others)}", Element(8 * beat, False, 0)) if others else "out"
@@ -67,7 +67,7 @@ def _append(net: Netlist, streams: list[tuple[str, int]], beat: int) -> None:
 
 
 def _sink_word(net: Netlist, index: int) -> tuple[int, int, int, Element]:
-    """Return the word of an output map: values per word, bytes per value, words per frame, and the type of a value."""
+    """Return an output map's stream word: values per word, bytes per value, words per frame, and the value's type."""
     block, fold = net.graph.blocks[index], net.folding.folds[index]
     kind = net.graph.type_of(block.inputs[0])
     word = lanes.in_lanes(block, fold)
@@ -76,7 +76,7 @@ def _sink_word(net: Netlist, index: int) -> tuple[int, int, int, Element]:
 
 
 def _beat_bytes(word: int) -> int:
-    """Return the fewest bytes of a beat that holds a word of ``word`` bytes; DoesNotFitError if no beat does."""
+    """Return the bytes of the narrowest DMA beat that holds ``word`` bytes; DoesNotFitError if none does."""
     beat = LEAST_BEAT
     while beat < word:
         beat *= 2
@@ -92,5 +92,5 @@ def _beat_bytes(word: int) -> int:
 
 
 def value_bytes(datatype: DataType) -> int:
-    """Return the bytes of a value in a packet: 1, 2 or 4."""
+    """Return the bytes that a value of this type takes in a DMA packet: 1, 2 or 4."""
     return next(width for width in (1, 2, 4) if datatype.bits <= 8 * width)

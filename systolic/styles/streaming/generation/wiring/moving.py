@@ -1,4 +1,4 @@
-"""Blocks without weights or sums: width converters, windows, max pools, forks, and blocks that reorder a map."""
+"""The functions of blocks that only move values: width converters, windows, max pools, forks and reordering."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from systolic.styles.streaming.generation.wiring.netlist import RAM, Call, Netli
 
 
 def input_stream(net: Netlist, index: int, port: int) -> str:
-    """Add the converters in front of input ``port`` of block ``index``, and return the stream that the block reads.
+    """Add the width converters before input ``port`` of block ``index``; return the name of the stream it reads.
 
     Without converters this is the stream of the writing block.
     """
@@ -34,7 +34,7 @@ def input_stream(net: Netlist, index: int, port: int) -> str:
 
 
 def edge_wires(edge: Edge) -> list[str]:
-    """Return the streams between two blocks in their order: the writer's, and one after each converter."""
+    """Return the names of the streams from one block to the next: the writer's, and one after each converter."""
     block = edge.graph.blocks[edge.reader]
     name = f"{block.name}_{edge.port}" if len(block.inputs) > 1 else block.name
     steps = (f"_{step}" if step else "" for step in range(len(edge.converters)))
@@ -42,7 +42,7 @@ def edge_wires(edge: Edge) -> list[str]:
 
 
 def _use_estimated_depth(net: Netlist, index: int, port: int, stream: str) -> None:
-    """Give a stream the depth that the folding estimates, unless ``net.depths`` has one.
+    """Give a stream the FIFO depth that the folding estimates, unless ``net.depths`` has one from a trace.
 
     At a join, the FIFO of the shorter path must hold words until the longer path has written its first one.
     """
@@ -92,7 +92,7 @@ class PixelWords:
 
 
 def convert_pixels(net: Netlist, name: str, words: PixelWords, read: str, written: str) -> None:
-    """Add a function that changes the number of pixels per word, from stream ``read`` to stream ``written``."""
+    """Add to the pipeline a function that changes the pixels per word, from stream ``read`` to ``written``."""
     text = f"words of {words.m_in} pixel(s) into words of {words.m_out}"
     net.add(name, Call("convert_pixels", "width.h", astuple(words)), [("in", read), ("out", written)], text)
 
@@ -101,7 +101,7 @@ def convert_pixels(net: Netlist, name: str, words: PixelWords, read: str, writte
 
 
 def window(net: Netlist, site: Site, op: g.Window) -> None:
-    """Add a sliding window, which writes one tap or all taps per cycle."""
+    """Add to the pipeline a sliding window (line buffer), which writes one tap or all taps per cycle."""
     fold = site.fold
     around = (op.padding.top, op.padding.left, op.padding.bottom, op.padding.right)
     sizes = (fold.simd, *net.map_in(site), *op.kernel, op.stride, *around, op.dilation)
@@ -117,7 +117,7 @@ def window(net: Netlist, site: Site, op: g.Window) -> None:
 
 
 def max_pool(net: Netlist, site: Site, op: MaxPool) -> None:
-    """Add a max pool, which pools rows and columns in one function."""
+    """Add to the pipeline the function of a max pool over rows and columns."""
     fold = site.fold
     around = (op.padding.top, op.padding.left, op.padding.bottom, op.padding.right)
     sizes = (fold.m, fold.pe, *net.map_in(site), *op.window, op.stride, *around, RAM[fold.ram])
@@ -129,19 +129,19 @@ def max_pool(net: Netlist, site: Site, op: MaxPool) -> None:
 
 
 def duplicate(net: Netlist, site: Site) -> None:
-    """Add a function that copies one stream to several readers."""
+    """Add to the pipeline a function that copies one stream to several readers."""
     call = Call("duplicate", "duplicate.h", (_lanes(site), _words(net, site)))
     _add_in_order(net, site, call, "one stream to several readers")
 
 
 def discard(net: Netlist, site: Site) -> None:
-    """Add a function that reads and drops a stream without a reader."""
+    """Add to the pipeline a function that reads and drops a stream that no block reads."""
     call = Call("discard", "discard.h", (_lanes(site), _words(net, site)))
     _add_in_order(net, site, call, "drops channels that no block reads")
 
 
 def concat(net: Netlist, site: Site) -> None:
-    """Add a function that concatenates the channels of several maps."""
+    """Add to the pipeline a function that concatenates the channels of several maps."""
     shape = site.block.outputs[0].shape
     parts = tuple(kind.shape.channels for kind in net.graph.inputs_of(site.block))
     call = Call("concat", "concat.h", (_lanes(site), shape.height * shape.width, *parts))
@@ -150,26 +150,26 @@ def concat(net: Netlist, site: Site) -> None:
 
 
 def split(net: Netlist, site: Site, op: g.Split) -> None:
-    """Add a function that splits the channels of a map into parts, one stream per part."""
+    """Add to the pipeline a function that splits the channels of a map into parts, one stream per part."""
     shape = site.block.outputs[0].shape
     call = Call("split", "split.h", (_lanes(site), shape.height * shape.width, *op.parts))
     _add_in_order(net, site, call, "splits the channels of a map")
 
 
 def reorg(net: Netlist, site: Site, op: g.Reorg) -> None:
-    """Add a space-to-depth function, in darknet's order or block by block."""
+    """Add to the pipeline a space-to-depth function, in darknet's order of channels or block by block."""
     call = Call(f"reorg_{op.order}", "reorg.h", (_lanes(site), *net.map_in(site), op.stride, RAM[site.fold.ram]))
     _add_in_order(net, site, call, "space to depth")
 
 
 def depth_to_space(net: Netlist, site: Site, op: g.DepthToSpace) -> None:
-    """Add a depth-to-space function, which turns the channels of a pixel into a block of pixels."""
+    """Add to the pipeline a depth-to-space function, which turns a pixel's channels into a block of pixels."""
     sizes = (_lanes(site), *net.map_in(site), op.rows, op.columns, RAM[site.fold.ram])
     _add_in_order(net, site, Call("depth_to_space", "reorg.h", sizes), "depth to space")
 
 
 def upsample(net: Netlist, site: Site, op: g.Upsample) -> None:
-    """Add a nearest-neighbour upsampling, which repeats every pixel in its row and in further rows."""
+    """Add to the pipeline a nearest-neighbour upsampling, which repeats every pixel in rows and columns."""
     sizes, ram = (_lanes(site), *net.map_in(site)), RAM[site.fold.ram]
     call = Call("upsample", "upsample.h", (*sizes, op.rows, ram))
     if op.columns != op.rows:
@@ -179,13 +179,13 @@ def upsample(net: Netlist, site: Site, op: g.Upsample) -> None:
 
 
 def down_sample(net: Netlist, site: Site, op: g.DownSample) -> None:
-    """Add a function that keeps every n-th pixel of every n-th row, where n is the stride."""
+    """Add to the pipeline a function that keeps every n-th pixel of every n-th row, where n is the stride."""
     call = Call("down_sample", "down_sample.h", (_lanes(site), *net.map_in(site), op.stride))
     _add_in_order(net, site, call, f"every {op.stride}th pixel and row")
 
 
 def custom(net: Netlist, site: Site, op: g.Custom) -> None:
-    """Add the function of a layer from a package, and the package's headers.
+    """Add to the pipeline the function of a layer that another package defines, and that package's headers.
 
     Raises:
         ConflictError: Two packages have different headers of one name.
@@ -213,7 +213,7 @@ def _words(net: Netlist, site: Site) -> int:
 
 
 def _add_in_order(net: Netlist, site: Site, call: Call, reason: str) -> None:
-    """Add a block whose call lists all inputs and then all outputs: in or in0, in1, …, out or out0, out1, …"""
+    """Add a block whose C++ call has the ports in or in0, in1, …, then out or out0, out1, …"""
     ins = [("in" if len(site.reads) == 1 else f"in{i}", name) for i, name in enumerate(site.reads)]
     outs = [("out" if len(site.writes) == 1 else f"out{i}", name) for i, name in enumerate(site.writes)]
     net.add(site.block.name, call, [*ins, *outs], reason)

@@ -1,4 +1,4 @@
-"""The netlist of a pipeline: its functions, streams and constants, which the wiring adds block by block."""
+"""The netlist of a pipeline's C++: its functions, streams and constants, which are added block by block."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ Ends = list[tuple[str, str]]
 
 
 def map_wire(graph: g.StreamGraph, port: g.Port) -> str:
-    """Return the name of the stream that output ``port`` writes."""
+    """Return the name of the stream that a block's output ``port`` writes."""
     block = graph.blocks[port.block]
     return f"from_{block.name}" + (f"_{port.output}" if len(block.outputs) > 1 else "")
 
 
 def carrier(datatype: DataType, lanes: int) -> Element:
-    """Return the word of a stream with ``lanes`` values. A BIPOLAR value is one unsigned bit."""
+    """Return the word type of a stream with ``lanes`` values per word. A BIPOLAR value is one unsigned bit."""
     return Element(datatype.bits, datatype.signed and datatype.few != "BIPOLAR", lanes)
 
 
 @dataclass(frozen=True)
 class Site:
-    """A block with its fold and the streams at its ports.
+    """A block of the pipeline with its fold and the names of the streams that it reads and writes.
 
     Attributes:
         index: The index of the block in the graph.
@@ -58,13 +58,13 @@ class Site:
 
     @property
     def ends(self) -> Ends:
-        """The connections of a block with one input and one output."""
+        """The connections (port, stream) of a block with one input and one output."""
         return [("in", self.reads[0]), ("out", self.writes[0])]
 
 
 @dataclass(frozen=True)
 class Call:
-    """A function of hls_templates/streaming, its header and its template arguments."""
+    """The C++ function of a block in hls_templates/streaming, with its header and its template arguments."""
 
     function: str
     header: str
@@ -73,7 +73,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Store:
-    """The constants and weight ports of a function.
+    """The C++ constants and DDR weight ports that a function of the pipeline gets.
 
     Attributes:
         constants: The names of the constants that the function gets.
@@ -94,7 +94,7 @@ NOTHING = Store()
 
 @dataclass
 class Netlist:
-    """A pipeline that grows block by block, in the order of the graph.
+    """The C++ of a pipeline as data; it grows block by block, in the order of the graph.
 
     Attributes:
         folding: The graph with its folds.
@@ -131,12 +131,12 @@ class Netlist:
     # --- additions -------------------------------------------------------------------------------------------
 
     def wire(self, name: str, element: Element) -> str:
-        """Add a stream, and return its name."""
+        """Add a stream to the pipeline, and return its name."""
         self.wires[name] = Wire(name, element, max(LEAST_FIFO_DEPTH, self.depths.get(name, LEAST_FIFO_DEPTH)))
         return name
 
     def add(self, name: str, call: Call, ends: Ends, reason: str, store: Store = NOTHING) -> None:
-        """Add a function.
+        """Add a function call to the pipeline.
 
         Args:
             name: The name of the instance.
@@ -161,7 +161,7 @@ class Netlist:
         )
 
     def activation(self, site: Site, requantising: Requantising | Table | None, channels: int) -> str:
-        """Add the constant of a block's activation, and return its name.
+        """Add the C++ constant of a block's activation to the pipeline, and return the constant's name.
 
         Args:
             site: The block.
@@ -178,7 +178,7 @@ class Netlist:
         return name
 
     def tap(self, node: int, stream: str) -> None:
-        """Record ``stream`` in simulations as the output of layer ``node``. The function added last must write it."""
+        """Let simulations record ``stream`` as the output of layer ``node``. The function added last must write it."""
         last = self.instances[-1]
         self.instances[-1] = replace(last, taps=(*last.taps, Tap(len(self.layers), stream)))
         self.layers.append(node)
@@ -186,11 +186,11 @@ class Netlist:
     # --- inputs of a block -----------------------------------------------------------------------------------
 
     def datatype_in(self, site: Site) -> DataType:
-        """Return the type of a value of the first map that the block reads."""
+        """Return the type of the values in the first map that the block reads."""
         return self.graph.type_of(site.block.inputs[0]).datatype
 
     def map_in(self, site: Site) -> tuple[int, int, int]:
-        """Return the channels (including added channels), height and width of the first map that the block reads."""
+        """Return (channels with padding channels, height, width) of the first map that the block reads."""
         shape = lanes.in_shape(self.graph, site.index)
         return lanes.in_values(self.graph, site.index, site.fold), shape.height, shape.width
 

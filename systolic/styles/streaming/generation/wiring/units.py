@@ -1,4 +1,4 @@
-"""Blocks that compute: the units with weights, activations, global pools, sums, products, top-k and softmax."""
+"""The functions of blocks that compute: units with weights, activations, pools, sums, products, top-k, softmax."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from systolic.styles.streaming.generation.wiring.netlist import RAM, Call, Ends,
 
 
 def matrix_vector(net: Netlist, site: Site, op: g.MatrixVector) -> None:
-    """Add a matrix-vector unit with its weights.
+    """Add to the pipeline a matrix-vector unit (convolution or dense layer) with its weights.
 
     If the unit computes more pixels per weight than a word has, two converters are added: one gathers pixels into
     longer words before the unit, and one scatters them into shorter words after it.
@@ -41,14 +41,14 @@ def matrix_vector(net: Netlist, site: Site, op: g.MatrixVector) -> None:
 
 
 def vector_vector(net: Netlist, site: Site, op: g.VectorVector) -> None:
-    """Add a vector-vector unit, which computes a depthwise convolution, with its weights."""
+    """Add to the pipeline a vector-vector unit (depthwise convolution) with its weights."""
     channels, taps = lanes.matrix(net.graph, site.index, site.fold)
     sizes = (lanes.positions(site.block), channels, taps, site.fold.simd, site.fold.pe, site.fold.pixels)
     _unit(net, site, op, Call("vector_vector", "vector_vector.h", sizes), site.ends)
 
 
 def _unit(net: Netlist, site: Site, op: g.Unit, call: Call, ends: Ends) -> None:
-    """Add a unit with weights.
+    """Add to the pipeline a matrix-vector or vector-vector unit, with its weights and activation.
 
     Args:
         net: The netlist.
@@ -81,7 +81,7 @@ def _unit(net: Netlist, site: Site, op: g.Unit, call: Call, ends: Ends) -> None:
 
 
 def _streamed(call: Call, block: g.Block, fold: g.Fold) -> tuple[Call, int]:
-    """Return the unit's function for weights from a stream, and the number of times per frame that it reads them all.
+    """Return the function of a unit whose weights arrive by stream, and how often per frame it reads them all.
 
     A resident unit stores all vectors of a frame, so that it reads the weights only once.
     """
@@ -92,7 +92,7 @@ def _streamed(call: Call, block: g.Block, fold: g.Fold) -> tuple[Call, int]:
 
 
 def _weights(net: Netlist, block: g.Block, stored: c.Integers, weight_type: DataType) -> str:
-    """Add the constant of a unit's weights, and return its name."""
+    """Add the C++ constant with a unit's weights to the pipeline, and return the constant's name."""
     name = f"{block.name}_weights"
     text = f"{block.name}: weights by PE, tile and SIMD lane"
     element = carrier(weight_type, 1)
@@ -101,7 +101,7 @@ def _weights(net: Netlist, block: g.Block, stored: c.Integers, weight_type: Data
 
 
 def _streamer(net: Netlist, site: Site, stored: c.Integers, weight_type: DataType, groups: int) -> str:
-    """Add the function that streams weights to a unit, from a memory on the chip or from DDR.
+    """Add to the pipeline the function that streams a unit's weights from a memory on the chip or from DDR.
 
     Args:
         net: The netlist.
@@ -137,7 +137,7 @@ def _streamer(net: Netlist, site: Site, stored: c.Integers, weight_type: DataTyp
 
 
 def activate(net: Netlist, site: Site, op: g.Activate) -> None:
-    """Add an activation that is a block of its own."""
+    """Add to the pipeline the function of an activation that is not part of a unit."""
     channels, height, width = net.map_in(site)
     store = Store((net.activation(site, op.activation, channels),))
     sizes = (height * width, channels, site.fold.pe, site.fold.m, c.value_type(net.datatype_in(site)))
@@ -145,7 +145,7 @@ def activate(net: Netlist, site: Site, op: g.Activate) -> None:
 
 
 def global_pool(net: Netlist, site: Site, op: g.GlobalPool) -> None:
-    """Add a global pool: the sum of each channel over the map, and its activation."""
+    """Add to the pipeline a global pool: the sum of each channel over the map, then an activation."""
     channels, height, width = net.map_in(site)
     datatype, fold = net.datatype_in(site), site.fold
     bits = max(2, (height * width * magnitude(datatype)).bit_length() + 1)
@@ -155,7 +155,7 @@ def global_pool(net: Netlist, site: Site, op: g.GlobalPool) -> None:
 
 
 def label_select(net: Netlist, site: Site, op: g.LabelSelect) -> None:
-    """Add a top-k over channels, which writes labels, and also values if the block has a second output."""
+    """Add to the pipeline a top-k over channels, which writes channel indices, and values if it has a second output."""
     channels, height, width = net.map_in(site)
     sizes = (height * width, channels, site.fold.pe, op.k, c.value_type(net.datatype_in(site)))
     outs = zip(("labels", "values"), site.writes, strict=False)
@@ -164,7 +164,7 @@ def label_select(net: Netlist, site: Site, op: g.LabelSelect) -> None:
 
 
 def softmax(net: Netlist, site: Site, op: g.Softmax) -> None:
-    """Add a softmax over the channels of each position."""
+    """Add to the pipeline a softmax over the channels of each position."""
     channels, height, width = net.map_in(site)
     sizes = (height * width, channels, site.fold.pe, c.value_type(net.datatype_in(site)))
     reason = f"softmax over {channels} channels, {site.fold.pe} channels per cycle, method {op.method}"
@@ -179,7 +179,7 @@ def softmax(net: Netlist, site: Site, op: g.Softmax) -> None:
 
 
 def join(net: Netlist, site: Site, op: g.Add) -> None:
-    """Add the sum of maps, value by value, each with its multiplier."""
+    """Add to the pipeline the value-by-value sum of maps, each multiplied by its factor (residual add)."""
     fold = site.fold
     channels, height, width = net.map_in(site)
     datatypes = [kind.datatype for kind in net.graph.inputs_of(site.block)]
@@ -193,7 +193,7 @@ def join(net: Netlist, site: Site, op: g.Add) -> None:
 
 
 def product(net: Netlist, site: Site, op: g.Multiply) -> None:
-    """Add the product of two maps, value by value."""
+    """Add to the pipeline the value-by-value product of two maps."""
     fold = site.fold
     channels, height, width = net.map_in(site)
     first, second = (kind.datatype for kind in net.graph.inputs_of(site.block))

@@ -1,4 +1,4 @@
-"""The wiring of a folding: the functions of each block, and the streams between them.
+"""Builds a pipeline from a folding: the functions of each block, and the streams between them.
 
 Each stream has one writer and one reader.
 
@@ -27,7 +27,7 @@ from systolic.styles.streaming.generation.wiring.netlist import Netlist, Site, c
 
 @dataclass(frozen=True, eq=False)
 class Wiring:
-    """The pipeline's top function as data.
+    """The pipeline's C++ top function as data: functions, streams, constants and packets.
 
     Attributes:
         instances: The functions.
@@ -53,7 +53,7 @@ class Wiring:
 
 
 def wire_up(folding: g.StreamingFolding, depths: Mapping[str, int], dsp: str) -> Wiring:
-    """Return the pipeline of a folding.
+    """Return the C++ functions and streams of a folding's pipeline.
 
     Args:
         folding: The graph with its folds.
@@ -94,7 +94,7 @@ def _block(net: Netlist, index: int) -> None:
 
 
 def _make(net: Netlist, site: Site) -> None:
-    """Add the functions of one block, without its converters."""
+    """Add the functions of one block to the pipeline, without the width converters before it."""
     op = site.block.op
     match op:
         case g.Source():
