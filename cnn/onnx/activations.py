@@ -35,7 +35,7 @@ NEVER_BELOW_0 = ("relu", "relu6", "logistic", "hard_sigmoid", "softplus")
 
 
 def activation(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read an operator of ACTIVATIONS."""
+    """Read an ONNX activation operator, such as Relu: put it into the layer before it or append a layer for it."""
     function = ACTIVATIONS[operation.kind](layers, operation)
     source = layers.map(operation)
     node, alone = layers.nodes[source.node], layers.alone(operation)
@@ -50,7 +50,8 @@ def activation(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _fused(layers: Layers, operation: OnnxOperation, name: str) -> Layers:
-    """Put an activation into the layer before it, or else into a 1×1 convolution that changes nothing itself."""
+    """Put an activation into the layer before it; if that is not possible, append an identity 1×1 convolution that has
+    it."""
     source = layers.map(operation)
     node = layers.nodes[source.node]
     if layers.alone(operation) and isinstance(node.op, SUMS) and node.op.activation == "linear":
@@ -69,13 +70,13 @@ def _fused(layers: Layers, operation: OnnxOperation, name: str) -> Layers:
 
 
 def _cut_at_0(layers: Layers, source: Map) -> bool:
-    """Return whether the lowest integer of the map's type stands for the value 0, so that no value is negative."""
+    """Return whether the map's quantised type cannot represent negative values: its lowest integer stands for 0."""
     type_ = layers.type_of(source.node)
     return type_ is not None and type_.zero_point == type_.datatype.low
 
 
 def _takes_relu(layers: Layers, index: int) -> bool:
-    """Return whether a layer with a quantised type may include a ReLU.
+    """Return whether the requantiser of a layer with a quantised output may include a following ReLU.
 
     It may if nothing else reads the layer and its zero point is 0. The integers that are not negative then stay equal.
     """
@@ -92,7 +93,8 @@ def _name_of(op: object) -> str:
 
 
 def gated(layers: Layers, operation: OnnxOperation) -> Layers | None:
-    """Read a Mul of a map x and f(x), as exporters write SiLU, hard swish and mish; None for other inputs."""
+    """Read a Mul of a map x and f(x), as exporters write SiLU, hard swish and mish; None if the Mul has other
+    inputs."""
     for position in (0, 1):
         gate, source = layers.map(operation, position), layers.map(operation, 1 - position)
         node = layers.nodes[gate.node]
@@ -127,7 +129,8 @@ MOST_BITS = 16
 
 
 def looked_up(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read a LOOK_UP: append a layer with the table's entry for each integer of the map."""
+    """Read a table look-up written by cnn.onnx.patterns: append a layer with the table's entry for each input
+    integer."""
     source, values = layers.map(operation), layers.constant(operation, 3)
     type_, node = layers.type_of(source.node), layers.nodes[source.node]
     if type_ is None:
@@ -190,7 +193,8 @@ def _gelu(_: Layers, operation: OnnxOperation) -> Activate:
 
 
 def _named(name: str, *attributes: str) -> Callable[[Layers, OnnxOperation], Activate]:
-    """Return a builder of the function ``name`` with the parameters in these attributes, or with its defaults."""
+    """Return a function that reads an ONNX activation as the ``Activate`` function ``name``, with parameters from its
+    attributes."""
     defaults = FUNCTIONS[name].defaults if name in FUNCTIONS else ()
 
     def parameters(_: Layers, operation: OnnxOperation) -> Activate:

@@ -32,7 +32,8 @@ _WEIGHTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "QLinearConv",
 def advice(
     graph: Graph, layers: Layers, tensors: Iterable[str], heads: Sequence[NamedHead], check: Check | None
 ) -> str:
-    """Return a sentence that suggests a cut; "" if no cut gives a network.
+    """Return a sentence that suggests tensors at which to cut an unreadable network (--cut); "" if no cut gives a
+    network.
 
     Args:
         graph: The graph of the file.
@@ -56,14 +57,15 @@ def advice(
 
 
 def _is_whole(value: Map) -> bool:
-    """Return whether the tensor is the output of a layer, with nothing pending."""
+    """Return whether the tensor is exactly the output of a layer, without padding, crop or reordering still to
+    be done."""
     return value.node > 0 and value.padding == NO_PADDING and value.moves is None and value.crop is None
 
 
 def _candidates(
     graph: Graph, mapped: Sequence[OnnxOperation], maps: set[str], heads: Sequence[NamedHead]
 ) -> Iterable[list[str]]:
-    """Yield the tensors of each cut to try, in the order of the module's list."""
+    """Yield, for each cut to try, the tensors at which the network would end, the best cut first."""
     kept = [head.tensors for head in heads or recognised(graph) if maps.issuperset(head.tensors)]
     yield [name for names in kept for name in names]
     read = {name for operation in mapped for name in operation.inputs}
@@ -74,7 +76,7 @@ def _candidates(
 
 
 def _weighted_before(name: str, producers: Mapping[str, OnnxOperation]) -> list[str]:
-    """Return the outputs of the nearest layers with weights that a tensor depends on."""
+    """Return the output tensors of the nearest layers with weights that the tensor ``name`` depends on."""
     waiting, met, found = [name], {name}, []
     while waiting:
         here = waiting.pop(0)
@@ -89,7 +91,7 @@ def _weighted_before(name: str, producers: Mapping[str, OnnxOperation]) -> list[
 
 
 def _maps(layers: Layers, names: Sequence[str], check: Check | None) -> bool:
-    """Return whether the layers up to these tensors are a network that can be mapped."""
+    """Return whether the layers that compute these tensors are a network that the accelerator can run."""
     if not names:
         return False
     nodes = layers.pruned(names).nodes

@@ -22,7 +22,7 @@ DOMAIN = "qonnx.custom_op.general"
 
 
 def lowest_of(annotation: Annotation | None) -> int | None:
-    """Return the integer of a black pixel in an input with this annotation; None if its pixels are from 0 to 1.
+    """Return the integer of a black pixel in an annotated network input; None if pixels are floats from 0 to 1.
 
     It is the lowest value of a data type of up to 8 bits. In wider types black is 0, as in inputs of integers.
     """
@@ -34,7 +34,7 @@ def lowest_of(annotation: Annotation | None) -> int | None:
 
 
 def typed(graph: Graph, annotation: Annotation) -> Graph:
-    """Return the graph with operators after the input that give it the values of ``annotation``.
+    """Return the graph with operators after its input that convert pixels to the values of the input's ``annotation``.
 
     They are a Cast for pixels that are integers, and a Quant or BipolarQuant for fewer than 8 bits or fractions.
     """
@@ -69,7 +69,7 @@ def typed(graph: Graph, annotation: Annotation) -> Graph:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """Return ``name``, with ' appended until it differs from all names in ``taken``, and add it to ``taken``."""
+    """Return an unused tensor name: ``name``, with ' appended until it is not in ``taken``, to which it is added."""
     while name in taken:
         name += "'"
     taken.add(name)

@@ -42,7 +42,7 @@ _KNOWN = "INT1…INT64, UINT1…UINT64, BINARY, BIPOLAR, TERNARY, FIXED<bits,who
 
 @dataclass(frozen=True)
 class Annotation:
-    """A data type with which a file annotates a tensor. Its values are low · step, (low + 1) · step … high · step.
+    """A data type that an ONNX file states for a float tensor: its values are whole multiples of ``step`` in a range.
 
     Attributes:
         name: The data type's name in the file.
@@ -58,23 +58,23 @@ class Annotation:
 
     @property
     def is_bipolar(self) -> bool:
-        """Whether the values are −1 and 1, without 0."""
+        """Whether the data type has the values −1 and 1 only, without 0."""
         return self.name == "BIPOLAR"
 
     @property
     def bits(self) -> int:
-        """Number of bits of the integers from ``low`` to ``high``."""
+        """The number of bits of the integers from ``low`` to ``high``."""
         return (self.high - self.low).bit_length()
 
     @property
     def values(self) -> str:
-        """The values in words, for errors."""
+        """The allowed values in words, for errors."""
         if self.is_bipolar:
             return "-1 or 1"
         return f"whole multiples of {self.step:g} from {self.low * self.step:g} to {self.high * self.step:g}"
 
     def holds(self, values: Array) -> Array:
-        """Return a mask that is true for each of ``values`` that this data type has."""
+        """Return a mask that is true where a value is one that the data type has."""
         quotients = np.asarray(values, np.float64) / self.step
         integers = np.rint(quotients)
         near = np.abs(quotients - integers) <= NEAR * np.maximum(1, np.abs(integers))
@@ -83,7 +83,7 @@ class Annotation:
 
 
 def parse(text: str, subject: str) -> Annotation | None:
-    """Return the data type named ``text``; None if it restricts no values.
+    """Return the data type that a file names ``text``, such as "INT4"; None if it restricts no values, such as FLOAT32.
 
     subject: The tensor, as the error names it. InvalidValueError is raised if ``text`` is not a data type.
     """
@@ -104,7 +104,7 @@ def parse(text: str, subject: str) -> Annotation | None:
 
 
 def annotations_of(entries: Iterable[Any], most: int, label: str) -> Mapping[str, Annotation]:
-    """Return the data types with which a file annotates its tensors, by the tensor's name.
+    """Return the data types that an ONNX file states for its tensors, by the tensor's name.
 
     Raises:
         RangeError: There are more than ``most`` annotations.
@@ -136,7 +136,7 @@ def annotations_of(entries: Iterable[Any], most: int, label: str) -> Mapping[str
 
 
 def check_constants(annotations: Mapping[str, Annotation], constants: Mapping[str, Array], label: str) -> None:
-    """Raise InvalidValueError if a constant has a value that its annotation excludes (several: SeveralFaultsError)."""
+    """Raise InvalidValueError if a constant tensor has a value that its stated data type does not have."""
     faults: list[SystolicError] = []
     for name, annotation in annotations.items():
         array = constants.get(name)
@@ -150,7 +150,7 @@ def check_constants(annotations: Mapping[str, Annotation], constants: Mapping[st
 
 
 def raise_all(faults: list[SystolicError], label: str) -> None:
-    """Raise the fault if there is one, or all of them together if there are several."""
+    """Raise the only fault of the list, or one SeveralFaultsError with all of them; do nothing if the list is empty."""
     if len(faults) > 1:
         subject = f"the annotations of {len(faults)} tensors are wrong"
         raise SeveralFaultsError(faults, subject, where=label)

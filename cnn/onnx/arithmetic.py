@@ -25,7 +25,7 @@ FINEST = 127
 
 
 def batch_norm(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read BatchNormalization: the layer before includes it, or it becomes a depthwise 1×1 convolution."""
+    """Read an ONNX BatchNormalization: put it into the layer before it, or append a depthwise 1×1 convolution."""
     require(not operation.integer("training_mode", 0), "its training_mode is 1; export the model for inference")
     scale, bias, mean, variance = (floats(layers.constant(operation, position)) for position in range(1, 5))
     epsilon = operation.number("epsilon", 1e-5)
@@ -46,7 +46,7 @@ def batch_norm(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def affine(layers: Layers, operation: OnnxOperation, source: Map, gain: FloatArray, offset: FloatArray) -> Layers:
-    """Read y = gain · x + offset per channel: the layer before includes it, or it becomes a depthwise 1×1 convolution.
+    """Compute gain · x + offset per channel: in the layer before, or in a depthwise 1×1 convolution that is appended.
 
     Args:
         layers: The network read so far.
@@ -86,7 +86,7 @@ def affine(layers: Layers, operation: OnnxOperation, source: Map, gain: FloatArr
 
 
 def _is_whole(layers: Layers, index: int) -> bool:
-    """Return whether a layer reads integers and its weights are all integers, as in networks that FINN trains.
+    """Return whether a layer reads integers and has integer weights, as in networks that FINN trains.
 
     Filters with a single weight do not count, because factors per channel are such filters too.
     """
@@ -97,7 +97,7 @@ def _is_whole(layers: Layers, index: int) -> bool:
 
 
 def _changes_nothing(op: Convolution | Dense) -> bool:
-    """Return whether a layer only multiplies each channel by 1, apart from the rounding of floats."""
+    """Return whether a convolution is the identity: it multiplies each channel by 1, apart from rounding."""
     if not isinstance(op, Convolution) or op.batch_norm is not None or op.weights.size != op.groups:
         return False
     plain = op.stride == 1 and op.padding == Padding() and op.activation == "linear"
@@ -105,7 +105,8 @@ def _changes_nothing(op: Convolution | Dense) -> bool:
 
 
 def _open(layers: Layers, operation: OnnxOperation, source: Map) -> Convolution | Dense | None:
-    """Return the layer before the operation if it may include a gain and an offset; else None."""
+    """Return the convolution or dense layer before the operation if that may include a gain and an offset; else
+    None."""
     op = layers.nodes[source.node].op
     if isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation):
         return op
@@ -113,7 +114,7 @@ def _open(layers: Layers, operation: OnnxOperation, source: Map) -> Convolution 
 
 
 def arithmetic(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read Add, Sub, Mul or Div of a map and a constant, or Add, Sub or Mul of two maps.
+    """Read an ONNX Add, Sub, Mul or Div of a map and a constant, or an Add, Sub or Mul of two maps.
 
     The constant is one number, or one per channel.
     """
@@ -138,7 +139,7 @@ def arithmetic(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _joined(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read Add, Sub or Mul of two maps."""
+    """Read an ONNX Add, Sub or Mul whose inputs are both maps."""
     require(operation.kind != "Div", "a map is divided by a map; only a map can be divided by a constant")
     function = gated(layers, operation) if operation.kind == "Mul" else None
     if function is not None:
@@ -153,7 +154,7 @@ def _joined(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _product(layers: Layers, operation: OnnxOperation, first: int, second: int) -> Layers:
-    """Append a Multiply of two nodes' maps.
+    """Append an element-wise product (Multiply) of the outputs of two nodes.
 
     For integers with zero points, tables subtract the zero points first; their results have one bit more.
     """
@@ -168,13 +169,13 @@ def _product(layers: Layers, operation: OnnxOperation, first: int, second: int) 
 
 
 def _whole(layers: Layers, index: int) -> Map:
-    """Return the output of a node as a map in its own shape."""
+    """Return the output of node ``index`` as a ``Map`` tensor with four sides."""
     shape = layers.nodes[index].shape
     return Map(index, (1, shape.channels, shape.height, shape.width))
 
 
 def _maps_of_one_shape(layers: Layers, operation: OnnxOperation) -> tuple[Layers, list[int]]:
-    """Return the nodes that the operation reads, all with the same shape.
+    """Return the nodes that the operation reads, after appending layers that repeat smaller maps to one shape.
 
     Layers are appended that repeat a map with one value per channel, or with a single channel.
     """
@@ -195,7 +196,8 @@ def _maps_of_one_shape(layers: Layers, operation: OnnxOperation) -> tuple[Layers
 
 
 def _repeated(layers: Layers, operation: OnnxOperation, index: int, joint: Shape) -> Layers:
-    """Append a layer that repeats one value per channel at every position, or one channel in every channel."""
+    """Append a layer that broadcasts a map: one value per channel to every position, or one channel to every
+    channel."""
     if layers.nodes[index].shape.channels == joint.channels:
         op = Upsample(joint.height, across=joint.width if joint.width != joint.height else 0)
         return layers.grown(operation, "upsample", op, joint, index)
@@ -205,12 +207,13 @@ def _repeated(layers: Layers, operation: OnnxOperation, index: int, joint: Shape
 
 
 def _typed(layers: Layers, target: TensorType | None) -> Layers:
-    """Return the network with ``target``, if it is given, as the quantised type of its last layer."""
+    """Return the network built so far with ``target``, if one is given, as the quantised type of the last layer's
+    output."""
     return layers if target is None else layers.typed(len(layers.nodes) - 1, target)
 
 
 def _negative(layers: Layers, operation: OnnxOperation, index: int) -> tuple[Layers, int]:
-    """Append a depthwise convolution that computes −x, and return its node.
+    """Append a depthwise convolution that computes −x of a node's output, and return its index.
 
     For integers, the result has the same number of bits. Its integers are −1 − q for each integer q, which the zero
     point −1 − z accounts for.
@@ -229,7 +232,7 @@ def _sum(layers: Layers, operation: OnnxOperation, first: int, second: int, acti
 
 
 def total(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read Sum: append an addition for each map after the first."""
+    """Read an ONNX Sum: append an addition for each input map after the first."""
     layers, (first, *others) = _maps_of_one_shape(layers, operation)
     if not others:
         return layers.with_values(operation, layers.map(operation))
@@ -240,7 +243,7 @@ def total(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def extreme(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read Max or Min.
+    """Read an ONNX Max or Min of maps, or of a map and a constant.
 
     For a map and a number it is a Clip. For maps a and b: max = a + relu(b − a), min = a − relu(a − b).
     """
@@ -260,7 +263,8 @@ def extreme(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def extreme_of(layers: Layers, bare: OnnxOperation, maps: list[int]) -> Layers:
-    """Append layers that compute the greatest of nodes' maps of one shape, or the smallest if the operation is a Min.
+    """Append layers for the element-wise maximum of nodes' outputs of one shape, or the minimum if the operation is a
+    Min.
 
     The output is the last layer's.
     """
@@ -280,7 +284,7 @@ def extreme_of(layers: Layers, bare: OnnxOperation, maps: list[int]) -> Layers:
 
 
 def _extreme_of_channels(layers: Layers, operation: OnnxOperation, numbers: FloatArray) -> Layers:
-    """Append layers for a map x and a number c per channel: max = c + relu(x − c), min = c − relu(c − x)."""
+    """Append layers for the element-wise Max or Min of a map and a constant per channel, by means of ReLU."""
     sign = np.full(1, 1 if operation.kind == "Max" else -1, np.float32)
     name = f"{operation.outputs[0]}/1"
     layers = replace(layers, readers=Counter({**layers.readers, name: 1}))
@@ -294,7 +298,7 @@ def _extreme_of_channels(layers: Layers, operation: OnnxOperation, numbers: Floa
 def _of_one_type(
     layers: Layers, operation: OnnxOperation, maps: list[int]
 ) -> tuple[Layers, list[int], TensorType | None]:
-    """Requantise nodes' maps of different types to one type, and return the nodes and the type.
+    """Append layers that requantise outputs of different quantised types to one type; return the nodes and the type.
 
     The type has 8 bits and holds the lowest and the greatest value of all the types. Floats have none.
     """
@@ -316,13 +320,13 @@ def _of_one_type(
 
 
 def negated(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read Neg."""
+    """Read an ONNX Neg: −x."""
     minus, zero = np.full(1, -1, np.float32), np.zeros(1, np.float32)
     return affine(layers, operation, layers.map(operation), minus, zero)
 
 
 def sloped(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read PRelu.
+    """Read an ONNX PRelu: with one slope as a function, with slopes per channel as convolutions and an addition.
 
     With a single slope it is a function. With a slope s per channel it is s · x + relu((1 − s) · x), or
     s · x − relu((s − 1) · x) for channels with s above 1.
@@ -344,7 +348,7 @@ def sloped(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _type_of_parts(source: TensorType | None, slopes: FloatArray) -> TensorType | None:
-    """Return the common type of s · x and (1 − s) · x for integers; None for floats.
+    """Return one quantised type for both parts s · x and (1 − s) · x of a PRelu; None for a float map.
 
     With a common type their sum needs no rounding.
     """
@@ -356,7 +360,7 @@ def _type_of_parts(source: TensorType | None, slopes: FloatArray) -> TensorType 
 
 
 def _for_channels(array: Array, source: Map) -> FloatArray:
-    """Return a constant as one number, or as one number per channel; ShapeError if it has another shape."""
+    """Return an operator's constant flattened: one number, or one per channel; ShapeError for another shape."""
     values, rank = floats(array), len(source.shape)
     sides = (1,) * (rank - values.ndim) + values.shape
     fits = len(sides) == rank and all(side == 1 for axis, side in enumerate(sides) if axis != 1)
@@ -366,14 +370,14 @@ def _for_channels(array: Array, source: Map) -> FloatArray:
 
 
 def floats(array: Array) -> FloatArray:
-    """Return the array in float32; RefusedError if a number is not finite."""
+    """Return the array converted to float32; RefusedError if a number is not finite."""
     values = np.asarray(array, dtype=np.float32)
     require(bool(np.isfinite(values).all()), "some of its numbers are not finite")
     return values
 
 
 def broadcast(values: FloatArray, count: int) -> FloatArray:
-    """Return ``count`` numbers from ``count`` numbers, or from one; ShapeError for any other number of values."""
+    """Return ``count`` numbers, given ``count`` numbers or a single one to repeat; ShapeError otherwise."""
     flat = values.reshape(-1)
     require(flat.size in (1, count), ShapeError("its constant", f"{flat.size} values", f"1 or {count} values"))
     return np.array(np.broadcast_to(flat, (count,)))

@@ -57,12 +57,12 @@ BEFORE_TRANSPOSE = SAME_SIDES | OF_CHANNELS | {"Pad", "Resize", "Slice", "Upsamp
 
 
 def to_first(rank: int) -> tuple[int, ...]:
-    """Return the perm of a Transpose that moves the channels from the end to directly after the batch."""
+    """Return the axes order (``perm``) of a Transpose from (batch, …, channels) to (batch, channels, …)."""
     return (0, rank - 1, *range(1, rank - 1))
 
 
 def to_last(rank: int) -> tuple[int, ...]:
-    """Return the perm of a Transpose that moves the channels to the end."""
+    """Return the axes order (``perm``) of a Transpose from (batch, channels, …) to (batch, …, channels)."""
     return (0, *range(2, rank), 1)
 
 
@@ -73,7 +73,7 @@ GUESSED = "a constant has one number for each index of its last side, and no ope
 def why_last(
     operations: Iterable[OnnxOperation], name: str, rank: int, opset: int, constants: Mapping[str, Sequence[int]]
 ) -> str:
-    """Return why the input's channels are last, a clause for errors; "" if they are not.
+    """Return the reason to take the last side of the network's input as its channels, a clause; "" if there is none.
 
     They are last if a Transpose moves the last side to the front before a layer reads it. They are last, too, if the
     first operator is a matrix product, softmax, ArgMax or TopK over the last side. Otherwise the reason can be GUESSED.
@@ -102,13 +102,13 @@ def why_last(
 
 
 def _has_numbers(operation: OnnxOperation, constants: Mapping[str, Sequence[int]]) -> bool:
-    """Return whether the operation joins a map and a constant with one number per index of the last side."""
+    """Return whether the operation combines a map with a constant that has one number per index of the last side."""
     sides = [constants.get(name, ()) for name in operation.inputs] if operation.kind in OF_CHANNELS else []
     return any(len(each) >= 1 and each[-1] > 1 and math.prod(each) == each[-1] for each in sides)
 
 
 def _ends_last(operation: OnnxOperation, rank: int, opset: int) -> bool:
-    """Return whether the operation is a softmax, ArgMax or TopK over the last side."""
+    """Return whether the operation is a softmax, ArgMax or TopK along the last side of its input."""
     defaults = {"ArgMax": 0, "TopK": -1, **dict.fromkeys(SOFTMAXES, -1 if opset >= LAST_AXIS_OPSET else 1)}
     if operation.kind not in defaults:
         return False
@@ -116,12 +116,12 @@ def _ends_last(operation: OnnxOperation, rank: int, opset: int) -> bool:
 
 
 def reads_last(layers: Layers, operation: OnnxOperation) -> bool:
-    """Return whether an input of the operation has its channels last."""
+    """Return whether an input tensor of the operation has its channels last."""
     return any(isinstance(value := layers.value(name), Map) and value.last for name in operation.inputs if name)
 
 
 def read_last(layers: Layers, operation: OnnxOperation, build: Builder | None) -> Layers:
-    """Return the network with an operation in it that has an input with the channels last.
+    """Read an operation with a channels-last input: convert it to channels first, then append its layers.
 
     build: The function that reads the operation with the channels first; None if no function reads its kind.
     """
@@ -157,7 +157,7 @@ def _source(layers: Layers, operation: OnnxOperation) -> Map:
 def _turned_back(
     layers: Layers, result: Layers, operation: OnnxOperation, overrides: Overrides, shape: tuple[int, ...] | None
 ) -> Layers:
-    """Return the network ``result`` with its tensors viewed as in the graph again, channels last.
+    """Return the network after an operation, with the operation's tensors viewed channels last again as in the file.
 
     Args:
         layers: The network before the operation.
@@ -194,7 +194,7 @@ def _plain(_: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperat
 
 
 def _broadcast(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperation, Overrides]:
-    """Convert an operator that broadcasts: a constant with one number per channel gets its channels at side 1."""
+    """Convert an operator that broadcasts to channels first: constants with one number per channel are reshaped."""
     rank, overrides = len(source.shape), Overrides()
     for name in operation.inputs:
         value = layers.value(name)
@@ -207,7 +207,7 @@ def _broadcast(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[O
 
 
 def _layout(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[OnnxOperation, Overrides]:
-    """Convert a MultiThreshold, whose attribute says where its channels are; a Quant has no such attribute."""
+    """Convert a MultiThreshold to channels first, by its attribute data_layout; a Quant stays as it is."""
     if not operation.kind.endswith(".MultiThreshold"):
         return operation, {}
     layout, rows = operation.text("data_layout", "NCHW"), len(np.atleast_1d(layers.constant(operation, 1)))
@@ -217,7 +217,7 @@ def _layout(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[Onnx
 
 
 def _first_axis(axis: int, rank: int) -> int:
-    """Return the axis, counted with the channels first, that is ``axis`` with the channels last."""
+    """Return the index in a channels-first shape of an axis that is numbered in the channels-last shape."""
     return to_first(rank).index(shapes.position_of(axis, rank))
 
 
@@ -298,7 +298,7 @@ _TURNED: Mapping[str, _Turn] = {
 
 
 def _transpose(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read a Transpose that moves the channels to the front, or one that changes nothing."""
+    """Read a Transpose of a channels-last map that moves the channels to the front, or that changes nothing."""
     source = _source(layers, operation)
     rank = len(source.shape)
     order = operation.integers("perm", tuple(reversed(range(rank))))
@@ -310,7 +310,8 @@ def _transpose(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _view(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read Flatten, Reshape, Squeeze or Unsqueeze: the channels stay last, or the map is flattened."""
+    """Read Flatten, Reshape, Squeeze or Unsqueeze of a channels-last map: the channels stay last, or it is
+    flattened."""
     source = _source(layers, operation)
     shape = shapes.VIEWS[operation.kind](layers, operation, source.shape)
     shapes.check_view(source.shape, shape)
@@ -324,7 +325,7 @@ def _view(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _matrix(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read MatMul or Gemm, which multiplies the channels of every position, or all values of a flattened map."""
+    """Read MatMul or Gemm of a channels-last map, which multiplies each position's channels or all flattened values."""
     source, matrix = _source(layers, operation), layers.constant(operation, 1)
     require(matrix.ndim == 2, ShapeError("the matrix", matrix.shape, "two sides"))
     if len(source.shape) > 2:
@@ -355,7 +356,7 @@ def _pointwise(layers: Layers, operation: OnnxOperation, source: Map, matrix: Ar
 
 
 def _softmax(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read Softmax or LogSoftmax over the last side."""
+    """Read Softmax or LogSoftmax over the last side of a channels-last map."""
     source = _source(layers, operation)
     check_softmax(layers, operation, source.shape, len(source.shape) - 1)
     larger = softmax_of(layers, operation, first_of(source))

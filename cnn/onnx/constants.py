@@ -54,7 +54,7 @@ _NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": 
 
 
 def constants_of(layers: Layers, operation: OnnxOperation) -> tuple[Array, ...] | None:
-    """Return the operation's outputs as constants; None if they depend on the network's input."""
+    """Return the outputs of an operation as constant arrays; None if they depend on the network's input."""
     if operation.kind == "Constant":
         return (_given(operation),)
     values = [layers.optional(operation, position) for position in range(len(operation.inputs))]
@@ -67,13 +67,13 @@ def constants_of(layers: Layers, operation: OnnxOperation) -> tuple[Array, ...] 
 
 
 def _sides(operation: OnnxOperation, source: Map) -> Array:
-    """Return the output of a Shape."""
+    """Return the output of an ONNX Shape operator: the sides of its input, as a constant."""
     part = slice(operation.integer("start", 0), operation.integer("end", len(source.shape)))
     return np.array(source.shape[part], np.int64)
 
 
 def _given(operation: OnnxOperation) -> Array:
-    """Return the output of a Constant."""
+    """Return the output of an ONNX Constant operator."""
     for key, kind in _NUMBERS.items():
         if key in operation.attributes:
             values = operation.numbers(key) if key.endswith("s") else operation.number(key, 0)
@@ -109,14 +109,14 @@ def _worked_out(opset: int, operation: OnnxOperation, values: Sequence[Any]) -> 
 
 
 def _attributes(operation: OnnxOperation) -> dict[str, Any]:
-    """Return the attributes as ``make_node`` needs them: arrays as tensors."""
+    """Return an operation's attributes as onnx's ``make_node`` takes them: arrays become tensors."""
     helper = load_onnx().numpy_helper
     attributes = operation.attributes.items()
     return {key: helper.from_array(value) if isinstance(value, np.ndarray) else value for key, value in attributes}
 
 
 def _size(operation: OnnxOperation, arrays: Sequence[Array]) -> int:
-    """Return an upper bound for the number of values of the result, before anything is computed."""
+    """Return an upper bound for the number of values of a constant operation's result, before it is computed."""
     if operation.kind in _SIZES:
         return _SIZES[operation.kind](arrays)
     try:
@@ -127,7 +127,7 @@ def _size(operation: OnnxOperation, arrays: Sequence[Array]) -> int:
 
 
 def _size_of_sides(arrays: Sequence[Array]) -> int:
-    """Return the product of the sides in the last array, each counted as at least 1."""
+    """Return the number of values of a result whose shape is the last input array, with sides of at least 1."""
     return math.prod(max(1, abs(side)) for side in whole_numbers(arrays[-1]))
 
 
@@ -140,7 +140,7 @@ def _size_expanded(arrays: Sequence[Array]) -> int:
 
 
 def _size_of_range(arrays: Sequence[Array]) -> int:
-    """Return the number of values of a Range; the arrays are its start, limit and step."""
+    """Return the number of values of an ONNX Range's result, from its inputs start, limit and step."""
     fits = len(arrays) == 3 and all(array.size == 1 for array in arrays)
     required = "three single numbers: start, limit and step"
     require(fits, ShapeError("its inputs", " ".join(str(array.shape) for array in arrays), required))
@@ -161,7 +161,7 @@ _SIZES: Mapping[str, Callable[[Sequence[Array]], int]] = {
 
 
 def _cast_kind(operation: OnnxOperation) -> str:
-    """Return the numpy kind of a Cast's result; "f" for other operators."""
+    """Return the numpy dtype kind of a Cast's result, such as "i"; "f" for operators other than Cast."""
     if operation.kind != "Cast":
         return "f"
     try:

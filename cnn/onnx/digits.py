@@ -20,7 +20,7 @@ MOST_PARTS = 16
 
 @dataclass(frozen=True)
 class Moves:
-    """A reordering of the values of a node's map.
+    """A reordering of a map's values by a sequence of views and Transposes, written as a permutation of index digits.
 
     Attributes:
         parts: The radix of each digit of the map, the slowest first.
@@ -35,14 +35,16 @@ class Moves:
     named: str
 
     def viewed(self, sides: Sequence[int]) -> Moves | None:
-        """Return the reordering with digits split so that each of the tensor's ``sides`` consists of whole digits.
+        """Return the reordering with index digits split to match the ``sides`` of the reordered tensor; None if
+        impossible.
 
         None if the digits cannot be split so.
         """
         return self._aligned(sides, moved=True)
 
     def of_source(self, sides: Sequence[int]) -> Moves | None:
-        """Return the same as ``viewed`` for sides of the map before the reordering."""
+        """Return the reordering with index digits split to match the ``sides`` of the map before it; None if
+        impossible."""
         return self._aligned(sides, moved=False)
 
     def _aligned(self, sides: Sequence[int], moved: bool) -> Moves | None:
@@ -63,13 +65,14 @@ class Moves:
         return moves if place == len(moves.order) else None
 
     def divided(self, number: int, count: int) -> Moves:
-        """Return the reordering with digit ``number`` split into one of radix ``count`` and a faster one."""
+        """Return the reordering with index digit ``number`` split into two: one of radix ``count``, and a
+        faster one."""
         parts = (*self.parts[:number], count, self.parts[number] // count, *self.parts[number + 1 :])
         order = [[n + (n > number)] if n != number else [n, n + 1] for n in self.order]
         return replace(self, parts=parts, order=tuple(n for each in order for n in each))
 
     def with_one(self, number: int, place: int) -> Moves:
-        """Return the reordering with a digit of radix 1 inserted.
+        """Return the reordering with an additional index digit of radix 1, which moves no value.
 
         It becomes digit ``number`` of the map and is at ``place`` in the order of the tensor.
         """
@@ -78,7 +81,8 @@ class Moves:
         return replace(self, parts=(*self.parts[:number], 1, *self.parts[number:]), order=tuple(order))
 
     def transposed(self, sides: Sequence[int], order: Sequence[int]) -> Moves | None:
-        """Return the reordering followed by a Transpose of the tensor's ``sides``; None as in ``viewed``."""
+        """Return this reordering followed by a Transpose of a tensor with these ``sides``; None if digits cannot match
+        them."""
         moves = self.viewed(sides)
         if moves is None:
             return None
@@ -91,7 +95,7 @@ class Moves:
         return replace(moves, order=tuple(number for axis in order for number in groups[axis]))
 
     def joined(self) -> Moves:
-        """Return the reordering with digits joined that are adjacent both in the map and in the tensor."""
+        """Return the reordering with fewest digits: digits that are adjacent both before and after it are merged."""
         runs: list[list[int]] = []
         for number in self.order:
             if runs and runs[-1][-1] + 1 == number:
@@ -104,6 +108,6 @@ class Moves:
 
 
 def of_map(sides: Sequence[int], reason: str, named: str) -> Moves:
-    """Return the reordering that changes nothing, for a map viewed with these sides."""
+    """Return the identity reordering of a map viewed with these sides, to which Transposes can be added."""
     parts = tuple(side for side in sides if side > 1)
     return Moves(parts, tuple(range(len(parts))), reason, named)

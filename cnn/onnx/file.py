@@ -52,7 +52,7 @@ Key = tuple[str, str, str]
 
 
 def inlined(model: Any, operations: int, size: int, label: str) -> Any:
-    """Return the model with its function calls expanded.
+    """Return the ONNX model with its function calls replaced by the functions' operators, within limits of size.
 
     Args:
         model: The protocol buffer.
@@ -98,7 +98,7 @@ def _key(node: Any, name: str) -> Key:
 def _size_of(
     nodes: Any, functions: Mapping[Key, Any], sizes: dict[Key, tuple[int, int]], calls: tuple[Key, ...], label: str
 ) -> tuple[int, int]:
-    """Return the number of operators, and of their bytes, after all function calls in ``nodes`` are expanded.
+    """Return the number of operators, and of their bytes, that ``nodes`` will have after function calls are expanded.
 
     Args:
         nodes: The nodes of the graph or of a function.
@@ -139,7 +139,7 @@ def _check_call(node: Any, function: Any, label: str) -> None:
 
 
 def _with_inner(nodes: Any) -> Iterator[Any]:
-    """Yield the nodes, and the nodes inside their branches and loops."""
+    """Yield the nodes, and also the nodes inside the subgraphs of their branches and loops."""
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
@@ -180,7 +180,7 @@ def load_onnx() -> Any:
 
 
 def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[str] = ()) -> Any:
-    """Return the file's protocol buffer with its external data inside, so that no other file is needed.
+    """Return an ONNX file's protocol buffer with its external data read into it, after checks of its size.
 
     Args:
         path: The file.
@@ -210,7 +210,7 @@ def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[s
 
 
 def graph_of(model: Any, label: str, whole: bool = False) -> Graph:
-    """Return the graph of a protocol buffer that has its external data inside.
+    """Return the ``Graph`` (operations and constant arrays) of an ONNX protocol buffer without external data.
 
     Args:
         model: The protocol buffer.
@@ -249,7 +249,7 @@ _OF_FLOATS = ("BFLOAT16", "DOUBLE", "FLOAT", "FLOAT16", "UNDEFINED")
 
 
 def _lowest(kind: int, name: str, label: str) -> int | None:
-    """Return the integer of a black pixel in an input of this element type; None if the type is a float."""
+    """Return the integer of a black pixel in a network input of this element type; None for floats."""
     kinds = load_onnx().TensorProto.DataType
     type_ = kinds.Name(kind) if kind in kinds.values() else str(kind)
     if type_ not in _LOWEST and type_ not in _OF_FLOATS:
@@ -259,7 +259,7 @@ def _lowest(kind: int, name: str, label: str) -> int | None:
 
 
 def _check_once(operations: Sequence[OnnxOperation], names: Iterable[str], label: str) -> None:
-    """Raise DamagedFileError if two operations, or an operation and an input or initialiser, define the same tensor."""
+    """Raise DamagedFileError if a tensor is defined twice: by operations, inputs or initialisers."""
     given = set(names)
     for operation in operations:
         outputs = [name for name in operation.outputs if name]
@@ -270,7 +270,8 @@ def _check_once(operations: Sequence[OnnxOperation], names: Iterable[str], label
 
 
 def _why_last(model: Any, operations: Sequence[OnnxOperation], label: str) -> str:
-    """Return why the channels of the model's input are last; "" if they are not (cnn.onnx.channels_last)."""
+    """Return the reason to take the input's channels as last (cnn.onnx.channels_last), a clause; "" if they are
+    first."""
     source, sides = _input(model, label), {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     for operation in operations:
         value = operation.attributes.get("value") if operation.kind == "Constant" else None
@@ -281,7 +282,7 @@ def _why_last(model: Any, operations: Sequence[OnnxOperation], label: str) -> st
 
 
 def parsed(data: bytes, label: str) -> Any:
-    """Return the protocol buffer of a file's bytes.
+    """Return the ONNX protocol buffer in a file's bytes, checked and with function calls expanded.
 
     Raises:
         DamagedFileError: The bytes are not a model.
@@ -304,7 +305,7 @@ def parsed(data: bytes, label: str) -> Any:
 
 
 def _check_names(graph: Any, label: str) -> None:
-    """Raise DamagedFileError if a name is not valid UTF-8.
+    """Raise DamagedFileError if a name of a node, tensor or attribute is not valid UTF-8.
 
     Depending on its implementation, protobuf returns such a name as bytes or raises UnicodeDecodeError.
     """
@@ -344,7 +345,7 @@ def _bytes(path: Path) -> bytes:
 
 @dataclass(frozen=True)
 class _Place:
-    """The place of a tensor's external data.
+    """The location of a tensor's external data: file, offset and number of bytes.
 
     Attributes:
         tensor: The protocol buffer of the tensor.
@@ -381,7 +382,7 @@ def _bring_inside(onnx: Any, model: Any, path: Path) -> None:
 
 
 def _place(onnx: Any, tensor: Any, path: Path) -> _Place:
-    """Return the place of a tensor's external data.
+    """Return the location of a tensor's external data; an error is raised if it is outside the model's folder.
 
     Raises:
         InvalidValueError: The data would be outside the folder of the model.
@@ -435,7 +436,7 @@ def _count(sides: Iterable[int], subject: str) -> int:
 
 
 def _cut(onnx: Any, model: Any, cuts: Sequence[str], label: str) -> None:
-    """Make the tensors named in ``cuts`` the outputs of the model."""
+    """Replace the model's outputs by the tensors named in ``cuts``."""
     tensors = {name for node in model.graph.node for name in node.output}
     choices = sorted(tensors)
     missing = [
@@ -469,7 +470,7 @@ def _input(model: Any, label: str) -> Any:
 
 
 def _shape(source: Any, label: str, last: bool) -> tuple[int, ...]:
-    """Return the shape of the input with a batch of 1, because a design computes one image at a time.
+    """Return the shape of the network's input in the file's order, with the batch set to 1.
 
     The shape is (1, channels, height, width), (1, channels, length) or (1, values), in the file's order.
 
@@ -497,7 +498,7 @@ def _shape(source: Any, label: str, last: bool) -> tuple[int, ...]:
 
 
 def _check_open(sides: Sequence[int], last: bool, subject: str, label: str) -> None:
-    """Raise MissingValueError with the dimensions that the file does not set, and the option that sets them."""
+    """Raise MissingValueError if the network's input has dimensions that the file does not set and no option sets."""
     open_sides = [place for place, side in enumerate(sides) if place and side < 1]
     if not open_sides:
         return
@@ -513,7 +514,7 @@ def _check_open(sides: Sequence[int], last: bool, subject: str, label: str) -> N
 
 
 def _sized(sides: Sequence[int], size: tuple[int, int], last: bool) -> dict[int, int]:
-    """Return the sides of the input that a given width and height set: their places in the shape and their values.
+    """Return the input dimensions that --size sets, as indices in the input's shape and their values.
 
     An input of 3 sides is a signal if the width or the height is 1: its length is their product. Otherwise, or if the
     file does not set its channels, it is a grey image without a side for the channels.
@@ -531,7 +532,7 @@ def _constants(tensors: Iterable[Any], label: str) -> Mapping[str, Array]:
 
 
 def array_of(tensor: Any, label: str, place: str) -> Array:
-    """Return the array of a tensor; float64, float16 and similar values are converted to float32.
+    """Return the values of an ONNX tensor as an array; float64, float16 and similar types become float32.
 
     Args:
         tensor: The protocol buffer.
@@ -579,7 +580,7 @@ def _value(attribute: Any, label: str) -> Any:
 
 
 def needed(operations: Sequence[OnnxOperation], outputs: Iterable[str]) -> tuple[OnnxOperation, ...]:
-    """Return the operations that the outputs depend on, in the order of the file."""
+    """Return the operations that these output tensors depend on, in the order of the file."""
     read, needed = set(outputs), []
     for operation in reversed(operations):
         if read.intersection(operation.outputs):

@@ -21,7 +21,8 @@ MOST_NUMBERS = 64
 
 @dataclass(eq=False)
 class RefusedError(SystolicError):
-    """An operation cannot become a layer. ``named`` turns this error into an UnsupportedError with the node's name.
+    """The error that an ONNX operation cannot become a layer. ``named`` turns it into an UnsupportedError with its
+    name.
 
     Attributes:
         reason: Why not, a sentence without full stop.
@@ -36,13 +37,14 @@ class RefusedError(SystolicError):
 
 
 def require(condition: bool, fault: str | SystolicError) -> None:
-    """Raise ``fault`` unless the condition holds. ``fault`` is an error, or the reason of a RefusedError."""
+    """Raise ``fault`` unless the condition holds; a text becomes a RefusedError (the operation cannot become a
+    layer)."""
     if not condition:
         raise RefusedError(fault) if isinstance(fault, str) else fault
 
 
 def named(error: SystolicError, node: object) -> SystolicError:
-    """Return ``error`` with the name of the node in it."""
+    """Return ``error`` with the name of the ONNX node added as its place."""
     if isinstance(error, RefusedError):
         return UnsupportedError(error.operation or str(node), error.reason, where=error.where, remedy=error.remedy)
     return error if error.where == str(node) else error.at(str(node))  # some layers name themselves
@@ -50,7 +52,7 @@ def named(error: SystolicError, node: object) -> SystolicError:
 
 @dataclass(frozen=True, eq=False)
 class OnnxOperation:
-    """One node of the graph.
+    """One node (operator with inputs, outputs and attributes) of an ONNX graph.
 
     Attributes:
         name: The node's name; often empty.
@@ -70,33 +72,33 @@ class OnnxOperation:
         return f"{self.kind} {shown(self.name or self.outputs[0])}"
 
     def integer(self, key: str, default: int) -> int:
-        """Return the attribute ``key``; InvalidValueError if it is not a whole number."""
+        """Return the value of the attribute ``key`` or its default; InvalidValueError if it is not a whole number."""
         value = self.attributes.get(key, default)
         require(isinstance(value, int), InvalidValueError(f"the attribute {key}", value, "a whole number"))
         return int(value)
 
     def integers(self, key: str, default: Sequence[int]) -> tuple[int, ...]:
-        """Return the attribute ``key``, a list of whole numbers."""
+        """Return the value of the attribute ``key`` or its default: a list of whole numbers."""
         values = self.attributes.get(key, default)
         fits = isinstance(values, (tuple, range)) and all(isinstance(value, int) for value in values)
         require(fits, InvalidValueError(f"the attribute {key}", values, "a list of whole numbers"))
         return tuple(values)
 
     def numbers(self, key: str) -> tuple[float, ...]:
-        """Return the attribute ``key``, a list of numbers."""
+        """Return the value of the attribute ``key``: a list of numbers."""
         values = self.attributes.get(key)
         fits = isinstance(values, tuple) and all(isinstance(value, (int, float)) for value in values)
         require(fits, InvalidValueError(f"the attribute {key}", values, "a list of numbers"))
         return tuple(values or ())
 
     def number(self, key: str, default: float) -> float:
-        """Return the attribute ``key``; InvalidValueError if it is not a number."""
+        """Return the value of the attribute ``key`` or its default; InvalidValueError if it is not a number."""
         value = self.attributes.get(key, default)
         require(isinstance(value, (int, float)), InvalidValueError(f"the attribute {key}", value, "a number"))
         return float(value)
 
     def text(self, key: str, default: str) -> str:
-        """Return the attribute ``key``; InvalidValueError if it is not a text."""
+        """Return the value of the attribute ``key`` or its default; InvalidValueError if it is not a text."""
         value = self.attributes.get(key, default)
         require(isinstance(value, str), InvalidValueError(f"the attribute {key}", value, "a text"))
         return str(value)
@@ -104,7 +106,7 @@ class OnnxOperation:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """The graph of an ONNX file.
+    """The graph of an ONNX file: operations in topological order, constants as arrays, and facts on its input.
 
     Attributes:
         name: The graph's name.
@@ -134,12 +136,12 @@ class Graph:
 
     @property
     def readers(self) -> Counter[str]:
-        """The number of operations that read each tensor; an output of the graph has one reader more."""
+        """The number of operations that read each tensor, by its name; a graph output counts as one more reader."""
         return Counter([*(name for operation in self.operations for name in operation.inputs), *self.outputs])
 
 
 def whole_numbers(array: Array) -> tuple[int, ...]:
-    """Return the values of a constant of integers.
+    """Return the values of a constant tensor of integers as a tuple.
 
     Raises:
         ShapeError: The constant does not hold integers.

@@ -47,7 +47,8 @@ WITHOUT_ANCHORS = ("anchor-free", "segmentation")
 
 @dataclass(frozen=True)
 class NamedHead:
-    """A detection head in a file of heads. The fields after ``classes`` are described in cnn.ops.Detection.
+    """A detection head as a JSON file of heads describes it. The fields after ``classes`` are explained in
+    cnn.ops.Detection.
 
     Attributes:
         kind: A key of cnn.ops.HEADS.
@@ -65,12 +66,12 @@ class NamedHead:
 
 
 def read_heads(path: Path) -> tuple[NamedHead, ...]:
-    """Return the heads in a JSON file; its errors name the file, the head and the key."""
+    """Return the detection heads that a JSON file lists; its errors name the file, the head and the key."""
     return parse_heads(read_text(path, TEXT_LIMIT, "file of heads"), file_label(path))
 
 
 def parse_heads(text: str, file: str) -> tuple[NamedHead, ...]:
-    """Return the heads in a JSON text; ``file`` is its name in errors."""
+    """Return the detection heads that a JSON text lists; ``file`` is its name in errors."""
     table = JsonTable(parse_json(text, file), file)
     entries = table.get("heads", list)
     table.finish()
@@ -113,12 +114,12 @@ def _anchors(table: JsonTable, kind: str) -> tuple[tuple[float, float], ...]:
 
 
 def written_heads(heads: Sequence[NamedHead]) -> str:
-    """Return the heads as a JSON text for ``parse_heads``."""
+    """Return detection heads as a JSON text that ``parse_heads`` reads."""
     return json.dumps({"heads": [asdict(head) for head in heads]})
 
 
 def named_heads(nodes: Sequence[Node | QNode], names: Sequence[str]) -> tuple[NamedHead, ...]:
-    """Return the heads of a network that a file of heads can describe.
+    """Return descriptions of a network's detection heads for a JSON file; heads that it cannot describe are left out.
 
     Args:
         nodes: The nodes of the network.
@@ -137,7 +138,8 @@ def named_heads(nodes: Sequence[Node | QNode], names: Sequence[str]) -> tuple[Na
 
 
 def heads_inside(model: Any, label: str) -> tuple[NamedHead, ...]:
-    """Return the heads in the metadata of an ONNX file; none if another tool has renamed the tensors that they read."""
+    """Return the detection heads in an ONNX file's metadata; none if another tool renamed the tensors that they
+    read."""
     named = [entry.value for entry in model.metadata_props if entry.key == METADATA]
     heads = parse_heads(named[0], f"{label}: {METADATA}") if named else ()
     tensors = {name for node in model.graph.node for name in node.output}
@@ -145,7 +147,7 @@ def heads_inside(model: Any, label: str) -> tuple[NamedHead, ...]:
 
 
 def lost_heads(model: Any, label: str) -> Sequence[str]:
-    """Return a sentence about heads in the metadata that were not used; nothing if the metadata has none."""
+    """Return a sentence that detection heads in the metadata were not used; nothing if the metadata has none."""
     if all(entry.key != METADATA for entry in model.metadata_props):
         return ()
     return (
@@ -155,7 +157,7 @@ def lost_heads(model: Any, label: str) -> Sequence[str]:
 
 
 def with_metadata(model: Any, heads: Sequence[NamedHead]) -> bytes:
-    """Return the bytes of the file with these heads in its metadata, in place of any that it had."""
+    """Return the bytes of the ONNX file with these detection heads in its metadata, in place of any older ones."""
     for place in reversed([i for i, entry in enumerate(model.metadata_props) if entry.key == METADATA]):
         del model.metadata_props[place]
     if heads:
@@ -167,7 +169,7 @@ def with_metadata(model: Any, heads: Sequence[NamedHead]) -> bytes:
 
 
 def with_heads(layers: Layers, heads: Sequence[NamedHead]) -> tuple[Node, ...]:
-    """Return the network's nodes with a ``Detection`` node for each head appended.
+    """Return the network's nodes, followed by a ``Detection`` node for each head.
 
     Raises:
         ShapeError: A tensor of a head is not a map, or its tensors have different heights or widths.
@@ -197,7 +199,7 @@ def _node(layers: Layers, head: NamedHead, source: str, name: str) -> Node:
 
 
 def _maps(layers: Layers, head: NamedHead, source: str) -> tuple[int, ...]:
-    """Return the nodes whose maps the head reads."""
+    """Return the indices of the nodes whose outputs a detection head reads; ShapeError if their sizes differ."""
     values = [layers.value(tensor) for tensor in head.tensors]
     maps = tuple(value.node for value in values if isinstance(value, Map) and value.padding == NO_PADDING)
     sizes = {(layers.nodes[node].shape.height, layers.nodes[node].shape.width) for node in maps}
@@ -208,7 +210,7 @@ def _maps(layers: Layers, head: NamedHead, source: str) -> tuple[int, ...]:
 
 
 def _classes(head: NamedHead, channels: int) -> int:
-    """Return the number of classes for which a head has this number of channels, rounded down."""
+    """Return the number of classes for which a head of this kind reads ``channels`` channels, rounded down."""
     empty = _detection(head, 0)
     return (channels - empty.channels) // max(1, empty.channels_of_a_class)
 
@@ -221,7 +223,7 @@ def _detection(head: NamedHead, classes: int) -> Detection:
 
 
 def recognised(graph: Graph) -> tuple[NamedHead, ...]:
-    """Return the heads of an ultralytics export (YOLOv8, YOLOv11 and similar); () for any other layout.
+    """Return the detection heads of an ultralytics export (YOLOv8, YOLOv11 and similar); () for any other network.
 
     The layout is recognised by the convolution with the weights 0, 1, 2 … that computes the mean of a distribution
     over bins. From its input, views lead back to a concat of one map per stride. Each of these maps is a concat of a
@@ -241,7 +243,8 @@ _VIEWS = ("Softmax", "Transpose", "Reshape", "Split", "Slice")
 
 
 def _expectation(operation: OnnxOperation, constants: Mapping[str, Any]) -> int:
-    """Return the bins of the distribution whose mean the operation computes; 0 if it does not compute such a mean."""
+    """Return the bins of the distribution whose mean a Conv computes with the weights 0, 1, 2 …; 0 for other
+    operations."""
     weights = constants.get(operation.inputs[1]) if operation.kind == "Conv" and len(operation.inputs) > 1 else None
     if weights is None or weights.ndim != 4 or not 2 <= weights.size <= MOST_BINS:
         return 0
@@ -250,7 +253,8 @@ def _expectation(operation: OnnxOperation, constants: Mapping[str, Any]) -> int:
 
 
 def _followed(name: str, producers: Mapping[str, OnnxOperation]) -> OnnxOperation | None:
-    """Return the concat from which views lead to the tensor ``name``; None if there is none within 8 operations."""
+    """Return the Concat from which only views lead to the tensor ``name``; None if there is none within 8
+    operations."""
     for _ in range(8):
         operation = producers.get(name)
         if operation is None or operation.kind not in _VIEWS:
@@ -260,7 +264,8 @@ def _followed(name: str, producers: Mapping[str, OnnxOperation]) -> OnnxOperatio
 
 
 def _of_size(name: str, producers: Mapping[str, OnnxOperation], bins: int) -> NamedHead | None:
-    """Return the head of one stride, from the concat of its box map and its class map; None for any other layout."""
+    """Return the detection head of one stride, from the Concat of its box map and class map; None for another
+    layout."""
     joined = _followed(name, producers)
     if joined is None or len(joined.inputs) != 2 or joined.integer("axis", 0) != 1:
         return None

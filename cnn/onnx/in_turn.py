@@ -24,7 +24,8 @@ FOLLOWS = frozenset(ACTIVATIONS) | {
 
 
 def in_turn(graph: Graph) -> Graph:
-    """Return the graph with the same operations in another topological order, as the module describes."""
+    """Return the graph with activations, sums and similar operations moved to directly after the layer that
+    they read."""
     readers = _readers(graph)
     absent = {name for operation in graph.operations for name in operation.outputs}
     order: dict[tuple[str, ...], OnnxOperation] = {}
@@ -40,7 +41,8 @@ def in_turn(graph: Graph) -> Graph:
 
 
 def _readers(graph: Graph) -> dict[tuple[str, ...], list[OnnxOperation]]:
-    """Return the operations of FOLLOWS that read an operation, by that operation's outputs, the last one first."""
+    """Return the movable operations (FOLLOWS) that read each operation's output, by that operation's outputs, last
+    first."""
     producers = {name: operation.outputs for operation in graph.operations for name in operation.outputs}
     readers: dict[tuple[str, ...], list[OnnxOperation]] = defaultdict(list)
     for operation in reversed(graph.operations):

@@ -31,7 +31,7 @@ VIEWS = frozenset({"Flatten", "Reshape", "Squeeze", "Unsqueeze"})
 
 @dataclass(frozen=True)
 class InputView:
-    """The shape in which the network's input is read.
+    """The shape as which the network's input is read, and whether the file has its channels last.
 
     Attributes:
         shape: The shape of the input.
@@ -43,22 +43,24 @@ class InputView:
 
 
 def is_open(sides: Sequence[int]) -> bool:
-    """Return whether an input with these sides may be an image in another view."""
+    """Return whether an input of this shape may be an image that the file stores with other sides, such as a row of
+    values."""
     return len(sides) < 4 or is_grey_last(sides)
 
 
 def is_grey_last(sides: Sequence[int]) -> bool:
-    """Return whether the sides are a grey image with its channel last, as TensorFlow writes, or a map of one column."""
+    """Return whether the shape is (batch, height, width, 1): a grey image as TensorFlow writes, or a map of one
+    column."""
     return len(sides) == 4 and sides[3] == 1 and min(sides[1:3]) > 1
 
 
 def grey_last(sides: Sequence[int]) -> InputView:
-    """Return the view of an input with these sides as a grey image with its channel last."""
+    """Return the view of a (batch, height, width, 1) input as a grey image with its channel last."""
     return InputView(Shape(1, *sides[1:3]), last=True)
 
 
 def read_as(layers: Layers, operation: OnnxOperation, sides: Sequence[int]) -> InputView | None:
-    """Return the view of the input that the operation shows; None if it shows nothing or the current view.
+    """Return the other image shape of the network's input that this operation reveals; None if it reveals none.
 
     sides: The shape of the input in the file.
     """
@@ -99,7 +101,7 @@ def tells(layers: Layers, operation: OnnxOperation) -> bool:
 
 
 def _is_input(layers: Layers, index: int) -> bool:
-    """Return whether a node is the input, or computes each of its values from one value of the input in place."""
+    """Return whether a node is the network's input, or maps each input value to one output value at the same place."""
     while index:
         node = layers.nodes[index]
         op = node.op
@@ -136,7 +138,7 @@ FACTORS, OFFSETS = "systolic_factors", "systolic_offsets"
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """The normalisation of pixels from 0 to 1 before a network: (p − mean) / std, and the order of channels.
+    """The normalisation that the network expects of pixels p from 0 to 1: (p − mean) / std, and the channel order.
 
     RangeError is raised for a number that is not valid for pixels from 0 to 1, ChoiceError for an unknown order.
 
@@ -163,11 +165,11 @@ class Preprocessing:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the network reads images without any normalisation or reordering."""
+        """Whether the network reads pixels from 0 to 1 without normalisation, in RGB order."""
         return not any(self.mean) and all(value == 1 for value in self.std) and self.order == "RGB"
 
     def matrix(self, channels: int, subject: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Return the factors and offsets of a 1×1 convolution that normalises pixels from 0 to 1.
+        """Return the factors and offsets of a 1×1 convolution that normalises and reorders the image's channels.
 
         The factors are float32 (channels, channels of the image), the offsets float32 (channels,). ShapeError is raised
         if mean, std or order do not fit the number of channels; ``subject`` names the input in it.
@@ -189,7 +191,7 @@ def _each(what: str, values: tuple[float, ...], channels: int, subject: str) -> 
 
 
 def put_in_front(model: Any, preprocessing: Preprocessing, label: str, shape: Shape) -> None:
-    """Put the normalisation in front of the network of a protocol buffer without external data.
+    """Insert operators for the image's normalisation at the front of an ONNX protocol buffer, which is changed.
 
     Args:
         model: The protocol buffer, which is changed.
@@ -231,7 +233,7 @@ def put_in_front(model: Any, preprocessing: Preprocessing, label: str, shape: Sh
 
 
 def _nodes(helper: Any, graph: Graph, as_number: bool) -> list[Any]:
-    """Return the nodes of the normalisation.
+    """Return the ONNX nodes that normalise the image.
 
     They are a Conv in general, and a MatMul and an Add if the channels are last. For a grey image without a side for
     the channels (``as_number``), they are a Mul and an Add.

@@ -40,7 +40,8 @@ Crop: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int]]
 
 @dataclass(frozen=True)
 class Map:
-    """A tensor that depends on the network's input: the output of a node, perhaps in another view.
+    """A tensor of the ONNX graph that depends on its input: a node's output, perhaps reshaped, padded, cropped or
+    reordered.
 
     Padding, crop and moves are pending: the next operation includes them, or a layer is appended that does them.
 
@@ -69,25 +70,25 @@ class Map:
 
 
 def first_of(value: Map) -> Map:
-    """Return the tensor with its channels directly after the batch; a flattened tensor keeps its shape."""
+    """Return the channels-last tensor viewed with its channels directly after the batch."""
     sides = value.shape
     return replace(value, shape=(sides[0], sides[-1], *sides[1:-1]) if len(sides) > 2 else sides, last=False)
 
 
 def last_of(value: Map) -> Map:
-    """Return the tensor with its channels last; a flattened tensor keeps its shape."""
+    """Return the channels-first tensor viewed with its channels as the last side."""
     sides = value.shape
     return replace(value, shape=(sides[0], *sides[2:], sides[1]) if len(sides) > 2 else sides, last=True)
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """The output of an operation that could not be read."""
+    """A tensor of the ONNX graph whose operation could not become a layer."""
 
 
 @dataclass(frozen=True)
 class Tail:
-    """A tensor that the host computes from outputs of the accelerator (cnn.onnx.tails).
+    """A tensor at the end of the network that the host computes from outputs of the accelerator (cnn.onnx.tails).
 
     Attributes:
         shape: The tensor's shape.
@@ -107,7 +108,7 @@ Value: TypeAlias = Map | Tail | Unknown | Array
 
 @dataclass(frozen=True, eq=False)
 class Annotated:
-    """A tensor that the file annotates with a data type.
+    """A tensor for which the ONNX file states a data type, with the node that computes it.
 
     Attributes:
         name: The tensor's name.
@@ -126,7 +127,8 @@ class Annotated:
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """The network read so far.
+    """The network built so far from an ONNX graph: its nodes, the tensors of the operations read, and facts of the
+    file.
 
     Attributes:
         label: The file's name in errors.
@@ -157,13 +159,14 @@ class Layers:
     annotated: tuple[Annotated, ...] = ()
 
     def map(self, operation: OnnxOperation, position: int = 0) -> Map:
-        """Return the operation's input as a map without pending padding; RefusedError if it is not one."""
+        """Return an input of the operation as a ``Map``; RefusedError if it is a constant or has padding still to be
+        done."""
         value = self.padded(operation, position)
         require(value.padding == NO_PADDING, "padding must be in a convolution or directly before it")
         return value
 
     def padded(self, operation: OnnxOperation, position: int = 0, edge: bool = False) -> Map:
-        """Return the operation's input as a map, which may have pending padding.
+        """Return an input of the operation as a ``Map``, whose padding (from a Pad before it) may still be to be done.
 
         Args:
             operation: The operation.
@@ -181,7 +184,7 @@ class Layers:
         return value
 
     def picture(self, operation: OnnxOperation, position: int = 0) -> tuple[Map, Shape]:
-        """Return the operation's input as a map, and its shape as channels × height × width.
+        """Return an input of the operation as a ``Map``, and its shape as channels × height × width.
 
         The errors are the same as for ``map`` and ``shape_of``.
         """
@@ -189,7 +192,7 @@ class Layers:
         return value, self.shape_of(value)
 
     def shape_of(self, value: Map) -> Shape:
-        """Return the shape of a map's node; ShapeError if the graph views the map with other sides."""
+        """Return the shape of the node that a tensor is; ShapeError if the graph views it with other sides."""
         shape = self.nodes[value.node].shape
         fits = 2 <= len(value.shape) <= 4 and map_shape(value.shape) == shape
         view = (1, shape.channels, shape.height, shape.width)
@@ -197,7 +200,7 @@ class Layers:
         return shape
 
     def positions_of(self, value: Map) -> Shape:
-        """Return the shape of a map's node; ShapeError if side 1 of the tensor is not the channels.
+        """Return the shape of the node that a tensor is; ShapeError if side 1 of the tensor is not the channels.
 
         The other sides may differ from the node's height and width, because the order of the positions is the same.
         """
@@ -209,7 +212,7 @@ class Layers:
         return shape
 
     def constant(self, operation: OnnxOperation, position: int) -> Array:
-        """Return the operation's input as an array; RefusedError if it is left out or not a constant."""
+        """Return an input of the operation as a constant array; RefusedError if it is left out or not constant."""
         value = self.optional(operation, position)
         if not isinstance(value, np.ndarray):
             raise RefusedError(f"input {position} must be a constant")
@@ -217,22 +220,22 @@ class Layers:
         return value
 
     def scalar(self, operation: OnnxOperation, position: int) -> float:
-        """Return the operation's input, a constant of one number; ShapeError if it has several."""
+        """Return an input of the operation as one constant number; ShapeError if it has several values."""
         value = self.constant(operation, position)
         require(value.size == 1, ShapeError(f"input {position}", f"{value.size:,} values", "one value"))
         return float(value.ravel()[0])
 
     def optional(self, operation: OnnxOperation, position: int) -> Value | None:
-        """Return the operation's input; None if it is left out."""
+        """Return an input of the operation, a tensor or constant; None if the operation leaves it out."""
         named = operation.inputs[position] if position < len(operation.inputs) else ""
         return self.value(named) if named else None
 
     def value(self, name: str) -> Value | None:
-        """Return the tensor with this name; None if nothing has computed it yet."""
+        """Return the tensor or constant named ``name``; None if no operation has computed it yet."""
         return self.values[name] if name in self.values else self.constants.get(name)
 
     def alone(self, operation: OnnxOperation, position: int = 0) -> bool:
-        """Return whether the layer before the operation may include the operation.
+        """Return whether the operation can be merged into the layer before it, which nothing else reads.
 
         It may if nothing else reads the layer's output and the file does not give this output a quantised type.
         """
@@ -240,13 +243,13 @@ class Layers:
         return self.mark(source).type is None and self.read_once(source)
 
     def read_once(self, index: int) -> bool:
-        """Return whether exactly one operation reads each tensor that is a view of the node's output."""
+        """Return whether exactly one operation reads the node's output, under any of its names."""
         values = self.values.items()
         names = [name for name, value in values if isinstance(value, Map) and value.node == index]
         return all(self.readers[name] == 1 for name in names)
 
     def grown(self, operation: OnnxOperation, stem: str, op: Op, shape: Shape, *inputs: int) -> Layers:
-        """Return the network with one more node, whose output is the operation's output.
+        """Return the network with a node appended that computes the operation's output.
 
         Args:
             operation: The operation of the file.
@@ -262,23 +265,24 @@ class Layers:
         return larger.with_values(operation, Map(len(self.nodes), self._view(operation, shape)))
 
     def _view(self, operation: OnnxOperation, shape: Shape) -> tuple[int, ...]:
-        """Return the shape with the rank of the first input of the operation that is a map."""
+        """Return a new output's shape with the number of sides of the operation's input map: 2, 3 or 4, the batch
+        first."""
         values = [self.value(name) for name in operation.inputs if name]
         rank = next((len(value.shape) for value in values if isinstance(value, Map)), 4)
         sides = (1, shape.channels, shape.height, shape.width)
         return (*sides[:2], *sides[6 - rank :]) if rank < 4 and set(sides[2 : 6 - rank]) == {1} else sides
 
     def _with_scale(self, operation: OnnxOperation) -> Mapping[int, Mark]:
-        """Return the marks with the scale of a new node's weights, which are the operation's second input."""
+        """Return the facts per node, with the weight scale of the node that is about to be appended."""
         scale = self.scales.get(operation.inputs[1]) if len(operation.inputs) > 1 else None
         return self.marks if scale is None else {**self.marks, len(self.nodes): Mark(scale=scale)}
 
     def mark(self, index: int) -> Mark:
-        """Return the facts that the file states about a node."""
+        """Return what the quantised file states about the node ``index``, such as its output's type."""
         return self.marks.get(index, NO_MARK)
 
     def type_of(self, index: int) -> TensorType | None:
-        """Return the quantised type of a node's output; None if it has none.
+        """Return the quantised type that the file states for a node's output; None if it states none.
 
         A node that only moves or selects values has the type of its inputs, if all inputs have the same.
         """
@@ -293,11 +297,11 @@ class Layers:
         return self.marked(node, replace(self.mark(node), type=datatype))
 
     def marked(self, node: int, mark: Mark) -> Layers:
-        """Return the network with ``mark`` as the facts that the file states about a node."""
+        """Return the network with ``mark`` as what the file states about a node."""
         return replace(self, marks={**self.marks, node: mark})
 
     def check_room(self, shape: Shape) -> None:
-        """Raise RangeError if the network has too many layers for one more, or if this shape is too large."""
+        """Raise RangeError if the network cannot have one more layer, or if an output of this shape is too large."""
         for what, got, most in (
             ("the number of layers", len(self.nodes), MAX_LAYERS - 1),
             ("channels of its output", shape.channels, MAX_CHANNELS),
@@ -306,7 +310,7 @@ class Layers:
             require(1 <= got <= most, RangeError(what, got, 1, most))
 
     def worked_out(self, size: int) -> Layers:
-        """Return the network with ``size`` bytes less left for computed arrays; DoesNotFitError if it has fewer left.
+        """Return the network with its remaining budget of bytes for computed arrays reduced by ``size``.
 
         The limit stops a small file from making the reader compute very large arrays.
         """
@@ -315,11 +319,11 @@ class Layers:
         return replace(self, left=self.left - size)
 
     def _name(self, stem: str) -> str:
-        """Return the next free name with this stem: conv1, conv2 …"""
+        """Return the next unused node name with this stem: conv1, conv2 …"""
         return f"{stem}{1 + sum(node.name.rstrip('0123456789') == stem for node in self.nodes)}"
 
     def changed(self, operation: OnnxOperation, source: Map, op: Op, stem: str = "") -> Layers:
-        """Return the network in which the layer of ``source`` computes the operation too.
+        """Return the network with the operation merged into the node of its input, which now computes ``op``.
 
         Args:
             operation: The operation, whose output is then ``source``.
@@ -338,7 +342,7 @@ class Layers:
         return replace(self, nodes=tuple(nodes), values=values).with_values(operation, source)
 
     def pruned(self, outputs: Sequence[str]) -> Layers:
-        """Return the network without the nodes that no output depends on; their tensors become Unknown."""
+        """Return the network without nodes that no output depends on; their tensors become ``Unknown``."""
         needed = {0, *(node for name in outputs for node in _nodes_of(self.value(name)))}
         for index in range(len(self.nodes) - 1, 0, -1):
             if index in needed:
@@ -350,14 +354,14 @@ class Layers:
         return replace(self, nodes=tuple(nodes), values=values, marks=marks)
 
     def with_values(self, operation: OnnxOperation, *values: Value) -> Layers:
-        """Return the network with ``values`` as the operation's outputs; outputs that nothing reads are left out."""
+        """Return the network with ``values`` recorded as the operation's output tensors."""
         pairs = zip(operation.outputs, values, strict=False)
         named = {name: value for name, value in pairs if name and self.readers[name]}
         return replace(self, values={**self.values, **named})
 
 
 def map_shape(sides: tuple[int, ...]) -> Shape:
-    """Return the shape of the map that a tensor with these sides is.
+    """Return the shape channels × height × width of a tensor with the sides (batch, channels, …), channels first.
 
     (batch, channels, length) is a map of one row, and (batch, values) a map with one channel per value.
     """
@@ -365,12 +369,12 @@ def map_shape(sides: tuple[int, ...]) -> Shape:
 
 
 def _nodes_of(value: Value | None) -> tuple[int, ...]:
-    """Return the nodes whose outputs a tensor is computed from."""
+    """Return the indices of the nodes from whose outputs a tensor is computed."""
     return (value.node,) if isinstance(value, Map) else value.maps if isinstance(value, Tail) else ()
 
 
 def _moved(value: Value, places: Mapping[int, int]) -> Value:
-    """Return the value after nodes were renumbered.
+    """Return the tensor with its node indices replaced by the new ones; ``Unknown`` if a node was removed.
 
     Args:
         value: The tensor.
@@ -385,7 +389,7 @@ def _moved(value: Value, places: Mapping[int, int]) -> Value:
 
 
 def _check_numbers(op: Op) -> None:
-    """Raise RefusedError if a number of the layer is not a finite float32."""
+    """Raise RefusedError if a weight or parameter of the layer is not a finite float32."""
     numbers: list[Array] = []
     if isinstance(op, (Convolution, Dense)):
         norm = op.batch_norm
@@ -397,7 +401,7 @@ def _check_numbers(op: Op) -> None:
 
 
 def bare_convolution(source: FloatArray | None, channels: int) -> Convolution:
-    """Return a depthwise 1×1 convolution with a bias of 0 and with weights ``source``, or 1 without ``source``.
+    """Return a depthwise 1×1 convolution with one weight per channel (``source``, or 1) and a bias of 0.
 
     Callers replace its bias, activation or other fields.
     """

@@ -95,7 +95,7 @@ HEADS_ENDING = ".json"
 
 @dataclass(frozen=True, eq=False)
 class OnnxNetwork:
-    """A network that was read from an ONNX file.
+    """A network read from an ONNX file: float and, for a quantised file, integer, with notes for the user.
 
     Attributes:
         network: The float network. For a quantised file it is the float form of ``quantized``, with the same indices.
@@ -117,7 +117,7 @@ class OnnxNetwork:
 def read_onnx(
     path: Path, size: tuple[int, int] | None = None, cuts: tuple[str, ...] = (), check: Check | None = None
 ) -> OnnxNetwork:
-    """Return the network of an ONNX file.
+    """Return the float network of an ONNX file and, if the file is quantised, its integer network.
 
     Args:
         path: The file.
@@ -149,7 +149,7 @@ def read_onnx(
 
 
 def preprocessed(data: bytes, name: str, preprocessing: Preprocessing) -> OnnxNetwork:
-    """Return the network with a layer in front of it that normalises the input image.
+    """Return a network that was read before, with a layer in front that normalises the input image.
 
     Args:
         data: The ``data`` of an OnnxNetwork.
@@ -168,7 +168,7 @@ def preprocessed(data: bytes, name: str, preprocessing: Preprocessing) -> OnnxNe
 
 
 def _own_heads(model: Any, path: Path, size: tuple[int, int] | None) -> tuple[Any, tuple[NamedHead, ...]]:
-    """Return the protocol buffer to read, and its detection heads.
+    """Return the ONNX protocol buffer, cut before its detection heads if there are any, and these heads.
 
     The heads are listed in the file's metadata, or recognised by their layout. In the second case the returned
     protocol buffer is cut at the tensors that the heads read.
@@ -183,14 +183,14 @@ def _own_heads(model: Any, path: Path, size: tuple[int, int] | None) -> tuple[An
 
 
 def network_of(model: Any, label: str, name: str) -> Network:
-    """Return the float network of a protocol buffer without external data; it raises the errors of ``read_onnx``."""
+    """Return the float network of an ONNX protocol buffer; it raises the errors of ``read_onnx``."""
     return read_model(model, label, name).network
 
 
 def read_model(
     model: Any, label: str, name: str, heads: Sequence[NamedHead] = (), check: Check | None = None
 ) -> OnnxNetwork:
-    """Return the network of a protocol buffer without external data.
+    """Return the float and integer network of an ONNX protocol buffer, with detection heads appended.
 
     Args:
         model: The protocol buffer.
@@ -238,7 +238,8 @@ def _rewritten(graph: Graph) -> Graph:
 
 
 def _notes(graph: Graph, label: str) -> tuple[str, ...]:
-    """Return a sentence for each fact that the file does not state, or that is read differently from the file."""
+    """Return sentences for the user about the network's input, if the file does not fix its meaning or has a batch
+    above 1."""
     sides, notes, subject = "×".join(map(str, graph.shape[1:])), list[str](), f"{label}: the input {shown(graph.input)}"
     if graph.last == GUESSED:
         notes.append(f"{subject}, {sides}, is read with its channels last, since {GUESSED}")
@@ -254,7 +255,7 @@ Walk: TypeAlias = tuple[Layers, list[SystolicError]]
 
 
 def _read_as_a_picture(graph: Graph, label: str) -> Walk:
-    """Walk the graph with its input in the shape in which its operators read it.
+    """Read all operations of the graph; retry with another input shape if an operation shows that the image has one.
 
     A file can store an image without a side for the channels, or as a row of values. The walk then starts again with
     the shape that the first operator shows.
@@ -273,7 +274,7 @@ def _read_as_a_picture(graph: Graph, label: str) -> Walk:
 
 
 def _walked(graph: Graph, label: str, picture: InputView, settled_input: bool = False) -> Walk | InputView:
-    """Walk the graph with its input in the view ``picture``.
+    """Read all operations of the graph in order, with its input viewed as the image ``picture``.
 
     Args:
         graph: The graph.
@@ -312,7 +313,8 @@ def _walked(graph: Graph, label: str, picture: InputView, settled_input: bool = 
 
 
 def _taken(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the network with the operation in it; RefusedError or another error if it cannot become a layer."""
+    """Return the network with the layers of one operation; RefusedError or another error if it cannot become a
+    layer."""
     inputs = [name for name in operation.inputs if name]
     missing = [name for name in inputs if layers.value(name) is None]
     if missing:
@@ -329,7 +331,7 @@ def _taken(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _read(layers: Layers, operation: OnnxOperation, inputs: Sequence[str]) -> Layers:
-    """Return the network with an operation in it whose inputs are all known.
+    """Return the network with an operation's layers, preceded by layers for crops and padding that it cannot include.
 
     Pending crops and padding of its inputs, which the operation cannot include, become layers first.
     """
@@ -344,7 +346,7 @@ def _read(layers: Layers, operation: OnnxOperation, inputs: Sequence[str]) -> La
 
 
 def _in_order(layers: Layers, names: Iterable[str]) -> Layers:
-    """Append layers that do the pending reordering of the tensors, if layers can do it."""
+    """Append layers that reorder the values of these tensors as postponed Transposes require, where layers can."""
     for name in names:
         with suppress(RefusedError):  # then the host reorders the values
             layers = in_order(layers, name)
@@ -352,7 +354,7 @@ def _in_order(layers: Layers, names: Iterable[str]) -> Layers:
 
 
 def _surrounded(layers: Layers, names: Iterable[str]) -> Walk:
-    """Append layers that do the pending padding of the tensors; return an error for each that no layer can do."""
+    """Append layers for the postponed padding of these tensors; return also an error for each that no layer can do."""
     refusals: list[SystolicError] = []
     for name in names:
         try:
@@ -363,14 +365,14 @@ def _surrounded(layers: Layers, names: Iterable[str]) -> Walk:
 
 
 def _cropped(layers: Layers, names: Iterable[str]) -> Layers:
-    """Append layers that do the pending crops of the tensors."""
+    """Append layers for the postponed crops (Slices of rows and columns) of these tensors."""
     for name in names:
         layers = settled(layers, name)
     return layers
 
 
 def _computed(layers: Layers, operation: OnnxOperation, last: bool) -> Layers:
-    """Return the network with the operation in it: as constants if all its inputs are, else as a layer.
+    """Return the network with an operation's outputs: computed as constants if all inputs are, else by layers.
 
     last: Whether an input has its channels last.
     """
@@ -386,7 +388,7 @@ def _computed(layers: Layers, operation: OnnxOperation, last: bool) -> Layers:
 
 
 def _padded(layers: Layers, names: Iterable[str], kind: str = "") -> Layers:
-    """Append layers that pad the tensors whose padding is pending.
+    """Append layers for the postponed padding of these tensors, because the operation ``kind`` cannot pad by itself.
 
     A Pad of the file stays pending until an operation reads its output, because most operations can pad by themselves.
 
@@ -401,7 +403,7 @@ def _padded(layers: Layers, names: Iterable[str], kind: str = "") -> Layers:
 
 
 def _with_edges(layers: Layers, names: Iterable[str]) -> Layers:
-    """Append layers that do the pending padding with repeated edges; padding with zeros stays pending."""
+    """Append layers for the postponed padding with repeated edges of these tensors; zero padding stays postponed."""
     for name in names:
         value = layers.value(name)
         if isinstance(value, Map) and value.edge:
@@ -414,7 +416,7 @@ def _quantised(layers: Layers) -> bool:
 
 
 def _scaled(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the network with the scale of a constant copied to the result of an operation that only moves it."""
+    """Return the network with a constant's weight scale copied to the result of an operation that only reshapes it."""
     scale = layers.scales.get(operation.inputs[0]) if operation.inputs else None
     if scale is None or operation.kind not in MOVES:
         return layers
@@ -422,7 +424,7 @@ def _scaled(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _behind(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Mark the outputs of an operation as unknown because one of its inputs is.
+    """Return the network with an operation's outputs marked ``Unknown``, because an input of it could not be computed.
 
     RefusedError is raised if no operation of its kind can become a layer, so that this fault is reported too.
     """
@@ -438,7 +440,7 @@ def _builder(operation: OnnxOperation) -> Builder:
 
 
 def _check_bounds(nodes: tuple[Node, ...], label: str) -> None:
-    """Raise RangeError if the network has no layer, or too many values or weights."""
+    """Raise RangeError if the network has no layer, or more values or weights than the limits."""
     values = sum(node.shape.values for node in nodes)
     weights = sum(int(node.op.weights.size) for node in nodes if isinstance(node.op, (Convolution, Dense)))
     for count, limit, subject in ((values, MAX_MAPS, "values of all maps"), (weights, MAX_WEIGHTS, "weights")):
@@ -449,7 +451,7 @@ def _check_bounds(nodes: tuple[Node, ...], label: str) -> None:
 
 
 def _check_outputs(graph: Graph, label: str) -> None:
-    """Raise DamagedFileError if no operation computes one of the outputs."""
+    """Raise DamagedFileError if no operation computes one of the graph's outputs."""
     given = {graph.input, *graph.constants, *(name for operation in graph.operations for name in operation.outputs)}
     missing = [name for name in graph.outputs if name not in given]
     if missing:
@@ -457,7 +459,7 @@ def _check_outputs(graph: Graph, label: str) -> None:
 
 
 def _with_ends(graph: Graph, layers: Layers) -> tuple[Layers, tuple[NamedOutput, ...]]:
-    """Append an Output node for each output that a layer reads too, and return the named outputs of the file.
+    """Append an Output node for each graph output that a layer reads too; return also the file's named outputs.
 
     Raises:
         RangeError: The file has too many outputs.
@@ -484,7 +486,7 @@ def _with_ends(graph: Graph, layers: Layers) -> tuple[Layers, tuple[NamedOutput,
 
 
 def _made_of(value: Value | None) -> tuple[tuple[int, ...], tuple[OutputStep, ...]]:
-    """Return the nodes that an output is computed from, and the host's steps; nothing if no layer computes it."""
+    """Return the nodes and the host's steps from which a graph output is computed; empty if no layer computes it."""
     if isinstance(value, Tail):
         return value.maps, value.steps
     if not isinstance(value, Map) or value.padding != NO_PADDING:

@@ -47,7 +47,7 @@ Builder: TypeAlias = Callable[[Layers, OnnxOperation], Layers]
 
 
 def convolution(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Append the convolution of a Conv; zeros that a Pad before it puts around its input become its padding."""
+    """Read an ONNX Conv: append a convolution, whose padding includes the zeros of a Pad before it."""
     source = layers.padded(operation)
     channels = layers.shape_of(replace(source, padding=NO_PADDING)).channels
     weights = floats(layers.constant(operation, 1))
@@ -78,7 +78,7 @@ def convolution(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def dense(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Append the dense layer of a Gemm or MatMul, which multiplies one row of values by a constant matrix."""
+    """Read an ONNX Gemm or MatMul: append a dense layer that multiplies a row of values by a constant matrix."""
     source = layers.map(operation)
     values = layers.nodes[source.node].shape.values
     matrix, bias = floats(layers.constant(operation, 1)), np.zeros(1, np.float32)
@@ -99,14 +99,14 @@ def dense(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def softmax(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Append a Softmax or LogSoftmax over the channels of each position."""
+    """Read an ONNX Softmax or LogSoftmax: append a softmax over the channels of each position."""
     source = layers.map(operation)
     check_softmax(layers, operation, source.shape, 1)
     return softmax_of(layers, operation, source)
 
 
 def check_softmax(layers: Layers, operation: OnnxOperation, sides: Sequence[int], channels: int) -> None:
-    """Raise InvalidValueError if the softmax is not over the channels alone.
+    """Raise InvalidValueError if the axis of a Softmax or LogSoftmax is not the channels alone.
 
     Args:
         layers: The network read so far.
@@ -124,7 +124,7 @@ def check_softmax(layers: Layers, operation: OnnxOperation, sides: Sequence[int]
 
 
 def softmax_of(layers: Layers, operation: OnnxOperation, source: Map) -> Layers:
-    """Append a softmax over side 1 of ``source``, its channels."""
+    """Append a softmax over the channels of the tensor ``source``, which are its side 1."""
     shape = layers.positions_of(source)
     op = Softmax(each=shape.height * shape.width > 1, logarithm=operation.kind == "LogSoftmax")
     larger = layers.grown(operation, "softmax", op, shape, source.node)
@@ -175,7 +175,7 @@ UNKNOWN = "it is not one of the operators that become layers (docs/reference/onn
 
 
 def unknown(kind: str) -> RefusedError:
-    """Return the error for an operator of this kind, which has no entry in BUILDERS."""
+    """Return the error for an ONNX operator that cannot become a layer, with what to use instead if that is known."""
     of_domain = next((reason for domain, reason in OF_DOMAINS.items() if kind.startswith(domain)), UNKNOWN)
     return RefusedError(INSTEAD.get(kind, of_domain))
 

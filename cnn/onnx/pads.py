@@ -32,7 +32,7 @@ a repeated column (scheduler/systolic)."""
 
 
 def padded(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read a Pad of rows and columns.
+    """Read an ONNX Pad of rows and columns: zeros are postponed to the next layer, other values become layers.
 
     For a number other than 0, layers subtract it from the map, put zeros around the map and add the number again.
     """
@@ -59,7 +59,8 @@ def padded(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _with_edges(layers: Layers, operation: OnnxOperation, source: Map, mode: str) -> Layers:
-    """Read a Pad that repeats values of the map. Mode edge stays pending; the other modes become a layer."""
+    """Read a Pad with mode edge, reflect or wrap: edge is postponed to the next operation, the others become a
+    layer."""
     around = _sides_of(layers, operation, len(source.shape))
     if around == NO_PADDING:
         return layers.with_values(operation, source)
@@ -74,7 +75,7 @@ def _with_edges(layers: Layers, operation: OnnxOperation, source: Map, mode: str
 
 
 def _repeated(layers: Layers, name: str, mode: str) -> Layers:
-    """Append the layers that put values of the map around the tensor ``name``, according to its pending padding.
+    """Append the layers that pad the tensor ``name`` with its own values, as its postponed Pad requires.
 
     It is one layer, or one for the rows followed by one for the columns.
     """
@@ -97,7 +98,8 @@ def _repeated(layers: Layers, name: str, mode: str) -> Layers:
 
 
 def _in_turn(around: Padding, mode: str) -> tuple[Padding, ...]:
-    """Return the padding of each layer: all sides at once, or rows before columns if there would be too many copies."""
+    """Return the padding of each layer of a Pad: all sides in one, or rows, then columns if there would be too many
+    copies."""
     rows, columns = around.top + around.bottom, around.left + around.right
     if mode == "wrap" or (1 + rows) * (1 + columns) <= MOST_COPIES:
         return (around,)
@@ -105,7 +107,7 @@ def _in_turn(around: Padding, mode: str) -> tuple[Padding, ...]:
 
 
 def _sides_of(layers: Layers, operation: OnnxOperation, rank: int) -> Padding:
-    """Return the rows and columns that the Pad adds; RefusedError if it pads the batch or the channels."""
+    """Return the rows and columns that a Pad adds on each side; RefusedError if it pads the batch or the channels."""
     pads = integers(layers, operation, "pads", 1) or ()
     named = range(rank) if layers.optional(operation, 3) is None else whole_numbers(layers.constant(operation, 3))
     axes = [position_of(axis, rank) for axis in named]
@@ -119,7 +121,7 @@ def _sides_of(layers: Layers, operation: OnnxOperation, rank: int) -> Padding:
 
 
 def put_around(layers: Layers, name: str, number: float = 0.0) -> Layers:
-    """Append a layer that does the pending padding of a tensor.
+    """Append a layer that does the postponed padding of the tensor ``name``.
 
     For zeros it is a depthwise convolution whose kernel has a single weight of 1.
 

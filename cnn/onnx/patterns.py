@@ -27,7 +27,7 @@ It returns an operation that replaces the given one, or None to keep it."""
 
 
 def replaced(graph: Graph, replacement: Replacement) -> Graph:
-    """Return the graph with its operations replaced; operations that no output depends on any more are removed."""
+    """Return the graph with each operation replaced by ``replacement``, and without operations that became unused."""
     producers = {name: operation for operation in graph.operations for name in operation.outputs}
     operations = [replacement(operation, producers, graph.constants) or operation for operation in graph.operations]
     if all(ours is theirs for ours, theirs in zip(operations, graph.operations, strict=True)):
@@ -56,7 +56,7 @@ PREFIX, LIST, NAME = "activation_", "activation_params", "activation"
 
 
 def with_parts(graph: Graph) -> Graph:
-    """Return the graph with each FusedConv and FusedGemm replaced by its parts."""
+    """Return the graph with each FusedConv and FusedGemm replaced by a Conv or Gemm, an Add and an activation."""
     operations: list[OnnxOperation] = []
     for operation in graph.operations:
         operations += _operations_of(operation) if _is_known(operation) else [operation]
@@ -64,7 +64,7 @@ def with_parts(graph: Graph) -> Graph:
 
 
 def refuse(_: Layers, operation: OnnxOperation) -> Layers:
-    """Raise the error for a FusedConv or FusedGemm that ``with_parts`` could not replace."""
+    """Raise the error for a FusedConv or FusedGemm whose activation or parameters are not known."""
     activation = operation.attributes.get(NAME, "")
     require(activation == "" or activation in PARAMETERS, ChoiceError(NAME, activation, sorted(PARAMETERS)))
     count = len(PARAMETERS.get(str(activation), ()))
@@ -82,7 +82,7 @@ def _is_known(operation: OnnxOperation) -> bool:
 
 
 def _operations_of(operation: OnnxOperation) -> list[OnnxOperation]:
-    """Return the operators that replace a fused one, in order; the tensors between them get new names."""
+    """Return the plain operators that replace a FusedConv or FusedGemm, in order."""
     activation, output = str(operation.attributes.get(NAME, "")), operation.outputs[0]
     own = {key: value for key, value in operation.attributes.items() if not key.startswith(NAME)}
     kind = "Conv" if operation.kind == FUSED_CONV else "Gemm"
@@ -148,14 +148,15 @@ _TAKES = {kind: 2 if kind in ("Add", "Sub", "Mul", "Div", "Pow") else 1 for kind
 
 
 def with_gelus(graph: Graph) -> Graph:
-    """Return the graph with one Gelu for each GELU that is written as several operators."""
+    """Return the graph with one Gelu operator for each GELU that is written as several operators."""
     return replaced(graph, _gelu_of)
 
 
 def _gelu_of(
     operation: OnnxOperation, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]
 ) -> OnnxOperation | None:
-    """Return a Gelu that computes the operation's output; None if this output is not the GELU of one tensor."""
+    """Return a Gelu operator that computes this operation's output; None if the output is not the GELU of one
+    tensor."""
     parts = list(_parts_of(operation, producers)) if operation.kind in _LAST else []
     if not any(part.kind in _CURVES for part in parts):
         return None
@@ -171,7 +172,7 @@ def _gelu_of(
 
 
 def _parts_of(operation: OnnxOperation, producers: Mapping[str, OnnxOperation]) -> Iterator[OnnxOperation]:
-    """Yield the operation and the operations before it that may be parts of a GELU, the nearest first."""
+    """Yield the operation and those before it that may be parts of a GELU, the nearest first."""
     waiting, visited = [operation], {id(operation)}
     while waiting and len(visited) <= MOST_PARTS:
         part = waiting.pop(0)
@@ -183,14 +184,14 @@ def _parts_of(operation: OnnxOperation, producers: Mapping[str, OnnxOperation]) 
 
 
 class _Values:
-    """The values that tensors have if the tensor ``source`` has the values POINTS."""
+    """An evaluator of tensors as functions of the tensor ``source``, at the sample inputs POINTS."""
 
     def __init__(self, source: str, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]) -> None:
         self._producers, self._constants = producers, constants
         self._known: dict[str, Doubles | None] = {source: POINTS}
 
     def of(self, name: str) -> Doubles | None:
-        """Return the values of a tensor; None if it depends on another tensor too, or on more than single numbers."""
+        """Return a tensor's values at the sample inputs; None if it does not depend on ``source`` and numbers alone."""
         if name not in self._known:
             self._known[name] = None  # for tensors that depend on themselves, and for more parts than a GELU has
             if len(self._known) <= 3 * MOST_PARTS:
@@ -215,7 +216,7 @@ class _Values:
 
 
 def _number_of(value: Any) -> Doubles | None:
-    """Return a constant of one number; None for any other value."""
+    """Return a constant of exactly one number as an array; None for any other value."""
     if isinstance(value, (int, float)):
         return np.asarray(value, np.float64)
     if not isinstance(value, np.ndarray) or value.size != 1 or value.dtype.kind not in "fiu":
@@ -236,7 +237,8 @@ _STEPS = ("Add", "Clip", "Div", "Max", "Pow", "Reciprocal", "Sqrt")
 
 
 def with_norms(graph: Graph) -> Graph:
-    """Return the graph with one operator for each norm that is written as several operators."""
+    """Return the graph with one operator for each LayerNormalization or RMSNormalization written as several
+    operators."""
     return replaced(graph, _norm_of)
 
 
@@ -261,7 +263,7 @@ def _norm_of(
 def _is_root_of_squares(
     operation: OnnxOperation | None, numerator: str, producers: Mapping[str, OnnxOperation]
 ) -> bool:
-    """Return whether an operation computes √(mean(numerator²) + ε), or the reciprocal of it."""
+    """Return whether the operation computes √(mean(numerator²) + ε), the divisor of a norm, or its reciprocal."""
     has_root = False
     for _ in range(MOST_STEPS):
         if operation is None or operation.kind == "ReduceMean":
@@ -298,14 +300,14 @@ _INTEGERS = (6, 7)
 
 
 def with_look_ups(graph: Graph) -> Graph:
-    """Return the graph with one LookUp for each Gather that looks up a table."""
+    """Return the graph with one LookUp operator for each Gather of a constant table by a map's integers."""
     return replaced(graph, _looked_up)
 
 
 def _looked_up(
     operation: OnnxOperation, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]
 ) -> OnnxOperation | None:
-    """Return a LookUp that replaces the operation; None if it is not a Gather that looks up a table."""
+    """Return a LookUp operator that replaces the operation; None if it is not a Gather from a constant table."""
     axis = operation.attributes.get("axis", 0)
     is_table = operation.kind == "Gather" and axis == 0 and {*operation.inputs[:1]} <= {*constants}
     cast = _producer(operation, 1, "Cast", producers) if is_table else None
@@ -322,7 +324,7 @@ def _looked_up(
 def _producer(
     operation: OnnxOperation | None, place: int, kind: str, producers: Mapping[str, OnnxOperation]
 ) -> OnnxOperation | None:
-    """Return the producer of the operation's input ``place`` if it is of that kind; else None."""
+    """Return the operation that computes input ``place`` of the operation, if it is of this kind; else None."""
     name = operation.inputs[place] if operation is not None and place < len(operation.inputs) else ""
     producer = producers.get(name)
     return producer if producer is not None and producer.kind == kind else None
@@ -335,14 +337,14 @@ _KEPT_WHERE = {"Greater": 1, "LessOrEqual": 2}
 
 
 def with_thresholds(graph: Graph) -> Graph:
-    """Return the graph with one ThresholdedRelu for each comparison and Where that computes it."""
+    """Return the graph with one ThresholdedRelu for each comparison and Where that compute x > t ? x : 0."""
     return replaced(graph, _thresholded)
 
 
 def _thresholded(
     operation: OnnxOperation, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]
 ) -> OnnxOperation | None:
-    """Return a ThresholdedRelu that replaces a Where; None if the operation does not compute it."""
+    """Return a ThresholdedRelu that replaces a Where and its comparison; None if they compute something else."""
     if operation.kind != "Where" or len(operation.inputs) != 3:
         return None
     compared = producers.get(operation.inputs[0])
@@ -360,14 +362,14 @@ def _thresholded(
 
 
 def _number(name: str, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]) -> float | None:
-    """Return the value of a constant of one number; None for any other tensor."""
+    """Return the number in a constant tensor of exactly one value; None for any other tensor."""
     producer = producers.get(name)
     value = constants.get(name) if producer is None else _value(producer)
     return float(value.ravel()[0]) if value is not None and value.size == 1 else None
 
 
 def _value(operation: OnnxOperation) -> Array | None:
-    """Return the array of a Constant; None for other operations."""
+    """Return the array of an ONNX Constant; None for other operations."""
     value = operation.attributes.get("value")
     return value if operation.kind == "Constant" and isinstance(value, np.ndarray) else None
 
@@ -378,7 +380,8 @@ def _value(operation: OnnxOperation) -> Array | None:
 
 
 def with_channels_last(graph: Graph) -> Graph:
-    """Return the graph with the Transposes around each such Softmax replaced."""
+    """Return the graph with the two Transposes around a softmax replaced by a move of the channels to the end
+    and back."""
     producers = {name: operation for operation in graph.operations for name in operation.outputs}
     changed: dict[int, OnnxOperation] = {}
     for back in graph.operations:
@@ -390,7 +393,7 @@ def with_channels_last(graph: Graph) -> Graph:
 
 
 def _swapped(graph: Graph, back: OnnxOperation, producers: Mapping[str, OnnxOperation]) -> dict[int, OnnxOperation]:
-    """Return the replacements of the two Transposes around a softmax, by the ``id`` of the operation.
+    """Return replacements for the two Transposes around a softmax, by the ``id`` of the old one; empty if it has none.
 
     The result is empty if ``back`` is not the second of two such Transposes.
     """
@@ -413,13 +416,14 @@ def _swapped(graph: Graph, back: OnnxOperation, producers: Mapping[str, OnnxOper
 def _before(
     operation: OnnxOperation | None, kinds: Sequence[str], producers: Mapping[str, OnnxOperation]
 ) -> OnnxOperation | None:
-    """Return the producer of an operation's first input if the operation is of one of these kinds; else None."""
+    """Return the operation that computes the operation's first input, if the operation is of one of these kinds; else
+    None."""
     reads = operation.inputs if operation is not None and operation.kind in kinds else ()
     return producers.get(reads[0]) if reads else None
 
 
 def _order_of(operation: OnnxOperation) -> tuple[int, ...]:
-    """Return the order of a Transpose's axes; () if its perm is missing or not valid."""
+    """Return the axes order (``perm``) of a Transpose; () if it is missing or not valid."""
     order = operation.attributes.get("perm")
     if not (isinstance(order, tuple) and all(isinstance(axis, int) for axis in order)):
         return ()

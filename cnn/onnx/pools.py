@@ -38,7 +38,7 @@ from cnn.ops import AveragePool, Concat, Convolution, DepthToSpace, Input, MaxPo
 
 @dataclass(frozen=True)
 class Picks:
-    """Pixels that are selected along one side of a map, at regular steps.
+    """A subsampling along one side of a map: pixels at regular steps, or weighted means of neighbours.
 
     Attributes:
         length: Pixels of the side.
@@ -56,31 +56,31 @@ class Picks:
 
     @classmethod
     def from_places(cls, places: Array, length: int) -> Picks | None:
-        """Return the selection of these pixels; None if they are not at regular, increasing steps."""
+        """Return the subsampling that takes these pixels; None if they are not at regular, increasing steps."""
         step = int(places[1] - places[0]) if len(places) > 1 else 1
         regular = step >= 1 and bool((np.diff(places) == step).all())
         return cls(length, int(places[0]), step, len(places)) if regular else None
 
     @property
     def window(self) -> int:
-        """The smallest window that holds all shares and gives no more than ``count`` results."""
+        """The length of the kernel that does the subsampling with stride ``step`` and gives ``count`` results."""
         return max(self.first + len(self.shares), self.length - self.step * self.count + 1)
 
     @property
     def weights(self) -> FloatArray:
-        """The weights of ``window``."""
+        """The kernel's weights along this side, float32 [window]."""
         weights = np.zeros(self.window, np.float32)
         weights[self.first : self.first + len(self.shares)] = [float(share) for share in self.shares]
         return weights
 
     @property
     def unit(self) -> Fraction:
-        """The greatest number of which all shares are whole multiples."""
+        """The greatest fraction of which all weights (``shares``) are whole multiples."""
         return Fraction(1, lcm(*(share.denominator for share in self.shares)))
 
 
 def picked(layers: Layers, operation: OnnxOperation, index: int, rows: Picks, columns: Picks) -> Layers:
-    """Append a layer that selects rows and columns of a node's map, or their means, as the operation's output."""
+    """Append a layer that subsamples rows and columns of a node's output; it computes the operation's output."""
     if rows.count == 1 or columns.count == 1:  # any step fits a side with a single result
         step = columns.step if rows.count == 1 else rows.step
         rows, columns = replace(rows, step=step), replace(columns, step=step)
@@ -115,7 +115,7 @@ def picked(layers: Layers, operation: OnnxOperation, index: int, rows: Picks, co
 
 @dataclass(frozen=True)
 class PooledSide:
-    """The height or the width of a map that a dilated MaxPool reads.
+    """One side, height or width, of a dilated MaxPool that is split into smaller maps (phases) and dense pools.
 
     Attributes:
         length: Pixels of the input.
@@ -137,48 +137,48 @@ class PooledSide:
 
     @property
     def alone(self) -> bool:
-        """Whether all outputs read the same smaller map, so that no other outputs are computed."""
+        """Whether all outputs read the same phase (every d-th pixel of the input for dilation d)."""
         return not self.whole and self.stride % self.step == 0
 
     @property
     def inner_stride(self) -> int:
-        """The stride of the pools of the smaller maps."""
+        """The stride of the dense pools of the phases."""
         return self.stride // self.step if self.alone else 1
 
     @property
     def _places(self) -> int:
-        """Outputs that the pools must compute together."""
+        """The number of outputs that the pools of all phases compute together, some of which may be dropped."""
         return self.outputs if self.alone else (self.outputs - 1) * self.stride + 1
 
     @property
     def phases(self) -> int:
-        """Number of smaller maps that are read."""
+        """The number of phases (maps of every d-th pixel for dilation d) that are pooled."""
         return 1 if self.alone else min(self.step, self._places)
 
     @property
     def each(self) -> int:
-        """Outputs of the pool of each smaller map."""
+        """The number of outputs of the pool of each phase."""
         return -(-self._places // self.phases)
 
     @property
     def even(self) -> bool:
-        """Whether all smaller maps have the same length and padding, so that one pool can read them as channels."""
+        """Whether all phases have the same length and padding, so that one pool can read them as channels."""
         divided = self.phases == self.step and self.length % self.step == 0 and self.front % self.step == 0
         return divided and self._reach - self.front // self.step >= self.length // self.step
 
     @property
     def _reach(self) -> int:
-        """Pixels that the pool of a smaller map reads, padding included."""
+        """The number of pixels, padding included, that the pool of a phase reads."""
         return self.inner_stride * (self.each - 1) + self.window
 
     def read(self, phase: int) -> Picks:
-        """Return the pixels of the smaller map that the outputs ``phase``, ``phase`` + ``phases`` … read."""
+        """Return the pixels of the input that the pool of the phase reads, every d-th for dilation d."""
         first, front = (phase - self.front) % self.step, -((phase - self.front) // self.step)
         places = len(range(first, self.length, self.step))
         return Picks(self.length, first, self.step, min(places, self._reach - front))
 
     def padding(self, phase: int) -> tuple[int, int]:
-        """Return the padding of the pool of a smaller map, before and after it."""
+        """Return the padding before and after a phase that its pool needs."""
         count, front = self.read(phase).count, -((phase - self.front) // self.step)
         behind = self._reach - count - front
         require(
@@ -189,14 +189,14 @@ class PooledSide:
 
     @property
     def crop(self) -> Picks:
-        """The operation's outputs among the interleaved outputs of all pools."""
+        """The MaxPool's outputs as a subsampling of the interleaved outputs of all phases."""
         return Picks(self.phases * self.each, 0, 1 if self.alone else self.stride, self.outputs)
 
 
 def dilated_max_pool(
     layers: Layers, operation: OnnxOperation, index: int, sides: tuple[PooledSide, PooledSide]
 ) -> Layers:
-    """Append the layers of a dilated MaxPool of a node's map.
+    """Append the layers of an ONNX MaxPool with dilations: a split into phases, dense pools, and interleaving.
 
     sides: The height and the width.
     """
@@ -219,7 +219,8 @@ def dilated_max_pool(
 
 
 def _of_blocks(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[PooledSide, PooledSide]) -> Layers:
-    """Append a space-to-depth layer, which makes the smaller maps channels of one map, and a pool of that map."""
+    """Append a space-to-depth layer that makes the phases of a dilated MaxPool channels of one map, and one
+    pool of it."""
     shape, step = layers.nodes[index].shape, sides[0].step
     blocks = Shape(shape.channels * step * step, shape.height // step, shape.width // step)
     layers = layers.grown(operation, "reorg", Reorg(step, "block"), blocks, index)
@@ -227,7 +228,7 @@ def _of_blocks(layers: Layers, operation: OnnxOperation, index: int, sides: tupl
 
 
 def _of_phases(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[PooledSide, PooledSide]) -> Layers:
-    """Append layers that select and pool each smaller map by itself, and a concat of the results."""
+    """Append layers that extract and pool each phase of a dilated MaxPool separately, and concatenate the results."""
     rows, columns = sides
     pools = []
     for phase in ((i, j) for i in range(rows.phases) for j in range(columns.phases)):
@@ -257,7 +258,7 @@ def _pool(
 
 
 def max_pool(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read MaxPool."""
+    """Read an ONNX MaxPool: append a max pool, or several layers if it has dilations."""
     source = layers.padded(operation, edge=True)
     before = layers.shape_of(replace(source, padding=NO_PADDING))
     places_read = len(operation.outputs) > 1 and layers.readers[operation.outputs[1]]
@@ -283,14 +284,14 @@ def max_pool(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _check_edges(operation: OnnxOperation, source: Map, steps: Sequence[int]) -> None:
-    """Raise RefusedError if a window may see a repeated edge value without the value that it repeats."""
+    """Raise RefusedError if a MaxPool with dilations, ceil_mode or auto_pad follows a Pad of mode edge."""
     attributes = operation.integer("ceil_mode", 0), operation.text("auto_pad", "NOTSET")
     plain = attributes in ((0, "NOTSET"), (0, "VALID")) and tuple(steps) == (1, 1)
     require(plain, "after a Pad of mode edge it must have no dilations, ceil_mode or auto_pad")
 
 
 def _check_same(operation: OnnxOperation, shape: Shape, window: Sequence[int], span: Sequence[int]) -> None:
-    """Raise RefusedError if onnxruntime reads auto_pad differently from the operator's specification.
+    """Raise RefusedError for an auto_pad of a pool that onnxruntime and the ONNX specification read differently.
 
     It does so for dilated windows, and for windows that are smaller than the stride and do not reach the map's end.
     """
@@ -303,7 +304,7 @@ def _check_same(operation: OnnxOperation, shape: Shape, window: Sequence[int], s
 
 
 def pooled(layers: Layers, operation: OnnxOperation, source: Map, slide: Slide) -> Layers:
-    """Append a MaxPool layer.
+    """Append a max pool layer; if its row and column strides differ, a subsampling layer follows.
 
     If the strides of rows and columns differ, the pool has their greatest common divisor as its stride. A second layer
     then selects the operation's rows and columns.
@@ -325,14 +326,14 @@ def pooled(layers: Layers, operation: OnnxOperation, source: Map, slide: Slide) 
 
 
 def global_max(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read GlobalMaxPool."""
+    """Read an ONNX GlobalMaxPool: append a max pool over the whole map."""
     source, shape = layers.picture(operation)
     slide = Slide(shape, (shape.height, shape.width), Shape(shape.channels, 1, 1), NO_PADDING, (1, 1))
     return pooled(layers, operation, source, slide)
 
 
 def average_pool(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read AveragePool.
+    """Read an ONNX AveragePool: append a global average pool or a depthwise convolution with equal weights.
 
     Over the whole map it is an AveragePool layer, and with a window of one value it changes nothing. Otherwise it is a
     depthwise convolution with weights 1 / (window's pixels). Windows over the padding count fewer pixels, so factors
@@ -364,7 +365,8 @@ def average_pool(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _shares(operation: OnnxOperation, slide: Slide, weights: FloatArray) -> tuple[Factors, Factors]:
-    """Return the share of the window's pixels that are counted, for each output row and each output column."""
+    """Return, per output row and per output column, the share of an average pool's window that counts (is not
+    padding)."""
     shape, averaged, padding = slide.before, slide.shape, slide.padding
     sides = ((shape.height, averaged.height, padding.top), (shape.width, averaged.width, padding.left))
     counted = bool(operation.integer("count_include_pad", 0))
@@ -379,7 +381,7 @@ def _shares(operation: OnnxOperation, slide: Slide, weights: FloatArray) -> tupl
 
 
 def global_average(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read GlobalAveragePool."""
+    """Read an ONNX GlobalAveragePool: append an average pool over the whole map."""
     return _averaged(layers, operation, layers.picture(operation)[0], True)
 
 

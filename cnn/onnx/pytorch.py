@@ -103,7 +103,7 @@ def _write(module: Any, example: Any, path: Path) -> None:
 
 
 def _write_quantised(module: Any, example: Any, path: Path) -> None:
-    """Write the module as QONNX."""
+    """Write a module with Brevitas layers as a QONNX file, with Brevitas's own exporter."""
     try:
         import onnxoptimizer  # noqa: F401  Brevitas needs it, but its own error does not say how to install it
         from brevitas.export import export_qonnx
@@ -114,7 +114,7 @@ def _write_quantised(module: Any, example: Any, path: Path) -> None:
 
 
 def _last_cause(error: BaseException) -> str:
-    """Return the exporter's innermost error, on one line and without the terminal's colours."""
+    """Return the text of the exporter's innermost error, on one line and without terminal colours."""
     while error.__cause__ is not None:
         error = error.__cause__
     text = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split())

@@ -26,12 +26,12 @@ Reduction: TypeAlias = Callable[[Layers, OnnxOperation, int], tuple[Layers, int]
 
 
 def mean(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read ReduceMean or ReduceSum: the mean over the whole map is an AveragePool, all others are convolutions."""
+    """Read an ONNX ReduceMean or ReduceSum: append a global average pool, or convolutions with equal weights."""
     return _reduced(layers, operation, _mean_of_places, _mean_of_channels)
 
 
 def greatest(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read ReduceMax: a pool over rows and columns, and the maximum of two halves of the channels, repeatedly."""
+    """Read an ONNX ReduceMax: append a max pool for rows and columns, and pairwise maxima of channels."""
     return _reduced(layers, operation, _greatest_place, _greatest_channel)
 
 
@@ -41,7 +41,7 @@ def _reduced(
     of_places: Callable[[Layers, OnnxOperation, int, tuple[int, int]], tuple[Layers, int]],
     of_channels: Reduction,
 ) -> Layers:
-    """Read a reduction.
+    """Append the layers of a reduction over rows and columns, channels or both, which the two given functions append.
 
     Args:
         layers: The network read so far.
@@ -64,7 +64,7 @@ def _reduced(
 
 
 def _axes(layers: Layers, operation: OnnxOperation, rank: int) -> set[int]:
-    """Return the axes that the operation reduces: all if it names none."""
+    """Return the axes that a Reduce operator reduces: all if it names none; InvalidValueError if the batch is one."""
     named = shapes.integers(layers, operation, "axes", 1) or ()
     axes = {shapes.position_of(axis, rank) for axis in named or range(rank)}
     require(0 not in axes, InvalidValueError("axes", tuple(sorted(axes)), "channels, height or width, not the batch"))
@@ -72,7 +72,7 @@ def _axes(layers: Layers, operation: OnnxOperation, rank: int) -> set[int]:
 
 
 def _window(layers: Layers, source: Map, axes: set[int]) -> tuple[int, int]:
-    """Return the rows and columns that are reduced to one value; (1, 1) if only channels are reduced.
+    """Return the rows and columns that become one value, as a window; (1, 1) if only channels are reduced.
 
     If the tensor views height and width as a single side, both are reduced.
     """
@@ -84,14 +84,14 @@ def _window(layers: Layers, source: Map, axes: set[int]) -> tuple[int, int]:
 
 
 def _sides(sides: Sequence[int], reduced: set[int], keep: bool) -> tuple[int, ...]:
-    """Return the sides of the output: reduced sides become 1 if ``keep``, and are removed otherwise."""
+    """Return the shape of a reduction's output: reduced sides become 1 if ``keep``, and are removed otherwise."""
     return tuple(1 if axis in reduced else side for axis, side in enumerate(sides) if keep or axis not in reduced)
 
 
 def _mean_of_places(
     layers: Layers, operation: OnnxOperation, index: int, window: tuple[int, int]
 ) -> tuple[Layers, int]:
-    """Append the mean or sum over a window of rows and columns, for each channel of a node's map."""
+    """Append a mean or sum over each window of rows and columns, per channel of a node's output."""
     shape = layers.nodes[index].shape
     if window == (shape.height, shape.width) and operation.kind == "ReduceMean":
         averaged = replace(shape, height=1, width=1)
@@ -106,7 +106,7 @@ def _mean_of_channels(layers: Layers, operation: OnnxOperation, index: int) -> t
 
 
 def _weighed(layers: Layers, operation: OnnxOperation, index: int, weights: FloatArray) -> tuple[Layers, int]:
-    """Append a convolution that sums or averages values of a node's map.
+    """Append a convolution with equal weights that sums or averages channels, or windows, of a node's output.
 
     weights: Weights of 1, (1, channels, 1, 1) over the channels or (channels, 1, rows, columns) over a window.
     """
@@ -124,7 +124,7 @@ def _weighed(layers: Layers, operation: OnnxOperation, index: int, weights: Floa
 def _greatest_place(
     layers: Layers, operation: OnnxOperation, index: int, window: tuple[int, int]
 ) -> tuple[Layers, int]:
-    """Append the maximum over a window of rows and columns, for each channel of a node's map."""
+    """Append a max pool over a window of rows and columns of a node's output."""
     shape = layers.nodes[index].shape
     smaller = Shape(shape.channels, shape.height - window[0] + 1, shape.width - window[1] + 1)
     source = Map(index, (1, shape.channels, shape.height, shape.width))
@@ -133,7 +133,7 @@ def _greatest_place(
 
 
 def _greatest_channel(layers: Layers, operation: OnnxOperation, index: int) -> tuple[Layers, int]:
-    """Append the maximum over the channels: halve them until one is left.
+    """Append layers for the maximum over the channels of a node's output: halves are compared until one is left.
 
     If their number is odd, the middle channel is in both halves, which does not change the maximum.
     """

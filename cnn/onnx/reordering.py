@@ -29,7 +29,7 @@ Side = tuple[int, int, int]
 
 
 def slices(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read Slice."""
+    """Read an ONNX Slice of channels, rows or columns: append layers that select them, or postpone the crop."""
     source = layers.map(operation)
     shape = layers.nodes[source.node].shape
     if source.crop is None:
@@ -62,7 +62,7 @@ def _channels(layers: Layers, operation: OnnxOperation, source: Map, shape: Shap
 
 
 def place(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read Gather of channels, of one row or column, or of rows or columns at regular steps."""
+    """Read an ONNX Gather of channels, of one row or column, or of rows or columns at regular steps."""
     source, array = layers.map(operation), layers.constant(operation, 1)
     axis = shapes.position_of(operation.integer("axis", 0), len(source.shape))
     if axis == 1 and array.ndim == 1:
@@ -77,7 +77,8 @@ def place(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _steps(array: Array, axis: int, side: int) -> tuple[int, int, int]:
-    """Return the first index, the last index and the step of a Gather along one side."""
+    """Return the first index, the last index and the step of a Gather's indices along one side, which must be
+    regular."""
     listed = array.dtype.kind in "iu" and array.ndim <= 1 and 1 <= array.size <= MAX_CHANNELS
     require(listed and axis > 0, "it must gather by an integer or a list of integers, along any axis but the batch")
     numbers = [int(number) for number in array.ravel()]
@@ -91,7 +92,7 @@ def _steps(array: Array, axis: int, side: int) -> tuple[int, int, int]:
 
 
 def _cuts(layers: Layers, operation: OnnxOperation) -> list[tuple[int, int, int, int]]:
-    """Return the start, end, axis and step of each sliced side."""
+    """Return the start, end, axis and step of each side that a Slice cuts."""
     starts, ends = (_asked(layers, operation, key, i) for key, i in (("starts", 1), ("ends", 2)))
     axes = shapes.integers(layers, operation, "axes", 3) or tuple(range(len(starts)))
     steps = (shapes.integers(layers, operation, "steps", 4) or ()) or (1,) * len(starts)
@@ -101,7 +102,7 @@ def _cuts(layers: Layers, operation: OnnxOperation) -> list[tuple[int, int, int,
 
 
 def _asked(layers: Layers, operation: OnnxOperation, key: str, position: int) -> tuple[int, ...]:
-    """Return an attribute or input of integers; MissingValueError if it is left out."""
+    """Return an operator's integers, from its attribute or input; MissingValueError if they are left out."""
     values = shapes.integers(layers, operation, key, position)
     if values is None:
         raise MissingValueError(f"the input {key}")
@@ -109,14 +110,16 @@ def _asked(layers: Layers, operation: OnnxOperation, key: str, position: int) ->
 
 
 def _within(side: Side, places: range) -> Side:
-    """Return the selection ``places`` out of the selection ``side``."""
+    """Return the selection that results from taking ``places`` of the rows, columns or channels that ``side``
+    selects."""
     required = "(first, end) with at least one row, column or channel"
     require(len(places) >= 1, InvalidValueError("a range", (places.start, places.stop), required))
     return side[0] + side[1] * places.start, side[1] * places.step, len(places)
 
 
 def _cropped(layers: Layers, operation: OnnxOperation, rank: int, crop: tuple[Side, Side]) -> Layers:
-    """Select rows and columns: append the layer if both have the same step, else let the crop be pending."""
+    """Select rows and columns of a map: append a layer if both have one step, else postpone the crop to the
+    next Slice."""
     (name,), ((_, down, rows), (_, across, columns)) = operation.outputs, crop
     value = layers.value(name)
     assert isinstance(value, Map)
@@ -127,7 +130,7 @@ def _cropped(layers: Layers, operation: OnnxOperation, rank: int, crop: tuple[Si
 
 
 def settled(layers: Layers, name: str) -> Layers:
-    """Append the layer that does the pending crop of a tensor, if it has one."""
+    """Append the layer for the postponed crop (Slice of rows and columns) of a tensor, if it has one."""
     value = layers.value(name)
     if not isinstance(value, Map) or value.crop is None:
         return layers
@@ -156,7 +159,7 @@ MOST_SIDES = 8
 
 @dataclass(frozen=True)
 class _Parts:
-    """The axes of a view that are parts of a map's channels, rows and columns, each in order."""
+    """The axes of a reshaped map, sorted by whether they are parts of its channels, rows or columns."""
 
     channels: tuple[int, ...]
     rows: tuple[int, ...]
@@ -164,7 +167,7 @@ class _Parts:
 
 
 def transposed(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read Transpose.
+    """Read an ONNX Transpose: note channels last, append layers that reorder values, or postpone the reordering.
 
     - If it moves the channels to the end, the tensor is marked as having them last.
     - If it only moves sides of 1, the values keep their order.
@@ -196,7 +199,7 @@ def transposed(layers: Layers, operation: OnnxOperation) -> Layers:
 def _moved_on(
     layers: Layers, operation: OnnxOperation, source: Map, moves: Moves | None, order: Sequence[int]
 ) -> Layers:
-    """Return the network with a pending reordering of a map; a reordering that changes nothing is dropped.
+    """Return the network with the Transpose's reordering postponed; one that changes no order is dropped.
 
     Args:
         layers: The network read so far.
@@ -212,7 +215,7 @@ def _moved_on(
 
 
 def in_order(layers: Layers, name: str) -> Layers:
-    """Append layers that do the pending reordering of a tensor; RefusedError if no layers can."""
+    """Append layers for the postponed reordering (Transposes) of a tensor; RefusedError if no layers can do it."""
     source = layers.value(name)
     if not isinstance(source, Map) or source.moves is None:
         return layers
@@ -233,7 +236,7 @@ def in_order(layers: Layers, name: str) -> Layers:
 
 
 def _forms_of(moves: Moves, shape: Shape) -> Iterator[Moves]:
-    """Yield equal forms of a reordering, one of which may match a layer.
+    """Yield equivalent digit notations of a reordering, one of which may match a layer such as depth to space.
 
     They are split at the ends of the channels and rows, then the same with a digit of radix 1, for channels that move
     into rows or into columns alone. The joined form and the unchanged one follow.
@@ -250,7 +253,7 @@ def _forms_of(moves: Moves, shape: Shape) -> Iterator[Moves]:
 
 
 def _shuffled(layers: Layers, operation: OnnxOperation, source: Map, order: Sequence[int]) -> Layers | None:
-    """Append layers that transpose a view of a map, and return the network; None if no layers can.
+    """Append layers that transpose a reshaped map, and return the network; None if no layers can.
 
     order: The perm of the view's sides; the batch is first.
     """
@@ -275,7 +278,7 @@ def _shuffled(layers: Layers, operation: OnnxOperation, source: Map, order: Sequ
 
 
 def _is_darknets(shape: Shape, sides: Sequence[int], order: Sequence[int]) -> bool:
-    """Return whether a Transpose of a view is darknet's reorg, which orders the values in its own way."""
+    """Return whether a Transpose of a six-sided view is darknet's reorg, whose order differs from space to depth's."""
     if len(sides) != 6 or tuple(order) != (0, 3, 5, 1, 2, 4):
         return False
     _, channels, height, rows, width, columns = sides
@@ -284,7 +287,7 @@ def _is_darknets(shape: Shape, sides: Sequence[int], order: Sequence[int]) -> bo
 
 
 def _parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:
-    """Yield every division of a view's sides into parts of the map's channels, rows and columns, in order."""
+    """Yield each way to divide the sides of a reshaped map into parts of its channels, rows and columns, in order."""
     axes = range(1, len(sides))
     for first in axes:
         for second in range(first, len(sides)):
@@ -295,7 +298,8 @@ def _parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:
 
 
 def _flat_parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:
-    """Yield divisions of a view's sides into channels and positions; all parts of the positions are called rows."""
+    """Yield each way to divide the sides of a reshaped map into parts of its channels and of its flattened
+    positions."""
     for first in range(1, len(sides) - 1):
         if math.prod(sides[1 : first + 1]) == shape.channels:
             yield _Parts(tuple(range(1, first + 1)), tuple(range(first + 1, len(sides))), ())
@@ -304,7 +308,8 @@ def _flat_parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:
 def _moved(
     layers: Layers, operation: OnnxOperation, source: Map, axes: Sequence[int], order: Sequence[int]
 ) -> tuple[Layers, int]:
-    """Return the network with a node's channels reordered, and the node.
+    """Append a layer that reorders a node's channels as a Transpose of their parts; return the network and the new
+    node.
 
     Args:
         layers: The network read so far.
@@ -321,7 +326,7 @@ def _moved(
 def _among_channels(
     layers: Layers, operation: OnnxOperation, source: Map, order: Sequence[int], parts: _Parts
 ) -> tuple[Layers, int] | None:
-    """Append the layers if the Transpose only reorders parts of the channels; else return None."""
+    """Append the layer of a Transpose that only reorders parts of the channels (channel shuffle); None for others."""
     count = len(parts.channels)
     if tuple(order[1 + count :]) != (*parts.rows, *parts.columns):
         return None
@@ -331,7 +336,7 @@ def _among_channels(
 def _into_space(
     layers: Layers, operation: OnnxOperation, source: Map, order: Sequence[int], parts: _Parts
 ) -> tuple[Layers, int] | None:
-    """Append the layers if the Transpose moves parts of the channels into rows and columns; else return None."""
+    """Append the layers of a Transpose that moves channels into rows and columns (depth to space); None for others."""
     count, rows, columns = len(parts.channels) - 1, len(parts.rows), len(parts.columns)
     if count < 1 or not columns:
         return None
@@ -351,7 +356,7 @@ def _into_space(
 def _into_depth(
     layers: Layers, operation: OnnxOperation, source: Map, order: Sequence[int], parts: _Parts
 ) -> tuple[Layers, int] | None:
-    """Append the layers if the Transpose moves parts of rows and columns into the channels; else return None."""
+    """Append the layers of a Transpose that moves rows and columns into channels (space to depth); None for others."""
     if not len(parts.rows) == len(parts.columns) == 2:
         return None
     (above, row), (beside, column), step = parts.rows, parts.columns, source.shape[parts.rows[1]]
@@ -369,7 +374,7 @@ def _into_depth(
 
 
 def spread(layers: Layers, name: str) -> Layers:
-    """Append layers that make a map of a tensor that views a node with one position as a map with several positions."""
+    """Append layers that make a real map of a row of values that the graph reshapes to several positions."""
     value = layers.value(name)
     if not isinstance(value, Map) or value.last or not 3 <= len(value.shape) <= 4:
         return layers

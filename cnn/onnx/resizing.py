@@ -50,7 +50,7 @@ _ROUNDED: dict[str, Callable[[Floats], Floats]] = {
 
 @dataclass(frozen=True)
 class ResizedSide:
-    """The height or the width of a map that is resized.
+    """One side, height or width, of an ONNX Resize: pixels before and after it, and the scale.
 
     Attributes:
         length: Pixels of the input.
@@ -63,7 +63,7 @@ class ResizedSide:
     scale: float
 
     def nearest(self, mode: str, rounded: str) -> npt.NDArray[np.int64]:
-        """Return the number of the input pixel that each output takes.
+        """Return, per output of mode nearest, the index of the input pixel that it copies.
 
         Args:
             mode: The coordinate_transformation_mode.
@@ -97,7 +97,7 @@ class ResizedSide:
         return pixels.astype(np.int64)
 
     def _agrees(self, mode: str, rounded: str, pixels: Floats) -> bool:
-        """Return whether exact positions, and positions by a product with 1 / scale, give the same pixels."""
+        """Return whether two other ways to compute positions select the same ``pixels``, so that tools agree."""
         first, step = self.places(mode) or (Fraction(0), Fraction(0))
         exact = np.array([float(first + y * step) for y in range(self.outputs)])
         out, half, inverse = np.arange(self.outputs, dtype=np.float32), np.float32(0.5), 1 / np.float32(self.scale)
@@ -106,12 +106,12 @@ class ResizedSide:
         return mode != "half_pixel_symmetric" and all(np.array_equal(order, pixels) for order in orders)
 
     def _check_whole(self) -> None:
-        """Raise RefusedError if the output's last corner is not the corner of a whole pixel."""
+        """Raise RefusedError if, with align_corners, a scale does not give a whole number of outputs."""
         is_whole = abs(self.length * self.scale - self.outputs) < NEAR * self.outputs
         require(is_whole, "onnx and onnxruntime align corners differently if a factor cuts a pixel")
 
     def _is_exact(self, mode: str, rounded: str) -> bool:
-        """Return whether every order of computing a position gives the same pixel."""
+        """Return whether every way to compute an output's position selects the same pixel, for this scale."""
         halves = math.frexp(self.scale)[0] == 0.5  # a power of two
         if mode == "half_pixel_symmetric":
             return halves and self.outputs == self.length * self.scale
@@ -139,14 +139,14 @@ class ResizedSide:
 
 
 def place_mode(layers: Layers, operation: OnnxOperation) -> str:
-    """Return the coordinate_transformation_mode; older operators have the mode asymmetric."""
+    """Return a Resize's coordinate_transformation_mode; Upsample and older operators have the mode asymmetric."""
     if operation.kind == "Upsample" or layers.opset < FIRST_PLACES:
         return "asymmetric"
     return operation.text("coordinate_transformation_mode", "half_pixel")
 
 
 def nearest_mode(layers: Layers, operation: OnnxOperation) -> tuple[str, str]:
-    """Return the coordinate_transformation_mode and the nearest_mode; ChoiceError if one of them is unknown."""
+    """Return a Resize's coordinate_transformation_mode and nearest_mode; ChoiceError if one of them is unknown."""
     mode, first = place_mode(layers, operation), layers.opset < FIRST_PLACES or operation.kind == "Upsample"
     rounded = "floor" if first else operation.text("nearest_mode", "round_prefer_floor")
     require(mode in PLACE_MODES, ChoiceError("coordinate_transformation_mode", mode, PLACE_MODES))
@@ -155,7 +155,7 @@ def nearest_mode(layers: Layers, operation: OnnxOperation) -> tuple[str, str]:
 
 
 def sides_of(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[ResizedSide, ResizedSide]:
-    """Return the requested height and width; InvalidValueError if batch or channels are resized too."""
+    """Return the height and width that a Resize asks for; InvalidValueError if it resizes batch or channels too."""
     rank = len(source.shape)
     places = _axes(operation, rank)
     lengths = [source.shape[place] for place in places]
@@ -170,7 +170,7 @@ def sides_of(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[Res
 
 
 def _axes(operation: OnnxOperation, rank: int) -> list[int]:
-    """Return the sides that scales or sizes are given for, counted from the front."""
+    """Return the axes of the input for which a Resize gives scales or sizes, as non-negative indices."""
     axes = operation.integers("axes", range(rank))
     places = [axis + rank if axis < 0 else axis for axis in axes]
     fits = len(set(places)) == len(places) and all(0 <= place < rank for place in places)
@@ -179,13 +179,13 @@ def _axes(operation: OnnxOperation, rank: int) -> list[int]:
 
 
 def _multiplied(layers: Layers, operation: OnnxOperation, lengths: list[int]) -> list[ResizedSide]:
-    """Return the sides for the operation's scales."""
+    """Return the sides of a Resize that gives scales."""
     factors = _factors(layers, operation, len(lengths))
     return [_scaled(length, factor) for length, factor in zip(lengths, factors, strict=True)]
 
 
 def _factors(layers: Layers, operation: OnnxOperation, count: int) -> list[float]:
-    """Return the operation's scales, one for each of ``count`` sides."""
+    """Return the scales of a Resize or Upsample, one for each of ``count`` axes."""
     if "scales" in operation.attributes:
         factors = list(operation.numbers("scales"))
     else:
@@ -198,14 +198,14 @@ def _factors(layers: Layers, operation: OnnxOperation, count: int) -> list[float
 
 
 def _scaled(length: int, factor: float) -> ResizedSide:
-    """Return a side that is resized by ``factor``."""
+    """Return a side of ``length`` pixels that a Resize scales by ``factor``."""
     outputs = np.float32(length) * np.float32(factor)
     require(bool(outputs < np.inf), InvalidValueError("scales", factor, WHOLE))
     return ResizedSide(length, int(outputs), float(np.float32(factor)))
 
 
 def _sized(layers: Layers, operation: OnnxOperation, lengths: list[int]) -> list[ResizedSide]:
-    """Return the sides for the operation's sizes.
+    """Return the sides of a Resize that gives output sizes.
 
     If the aspect ratio is kept, they are the largest that fit into the sizes, or the smallest that cover them.
     """
@@ -236,7 +236,7 @@ def _sized(layers: Layers, operation: OnnxOperation, lengths: list[int]) -> list
 
 @dataclass(frozen=True, eq=False)
 class _Means:
-    """The repeats and the averaging along one side.
+    """One side of a linear enlargement by an integer: pixels are repeated, then averaged by a sliding window.
 
     Attributes:
         length: Pixels of the input.
@@ -252,19 +252,19 @@ class _Means:
 
     @property
     def outputs(self) -> int:
-        """Pixels of the output."""
+        """The number of output pixels along the side."""
         return self.length * self.times + sum(self.pads) - len(self.weights) + 1
 
     @property
     def factors(self) -> Factors:
-        """The factor of each output, which is above 1 if a part of its window is outside the map."""
+        """The correction factor of each output: above 1 if a part of its averaging window is outside the map."""
         return 1 / inside(self.outputs, 1, self.pads[0], self.weights, self.length * self.times)
 
 
 def interpolated(
     layers: Layers, operation: OnnxOperation, source: Map, sides: tuple[ResizedSide, ResizedSide]
 ) -> Layers:
-    """Append layers that enlarge a map in mode linear by integer scales."""
+    """Append layers that enlarge a map by integer scales with linear interpolation."""
     shape, place = layers.shape_of(source), place_mode(layers, operation)
     rows, columns = (_means(side, place) for side in sides)
     larger = Shape(shape.channels, shape.height * rows.times, shape.width * columns.times)
@@ -285,7 +285,7 @@ def interpolated(
 
 
 def grows_wholly(side: ResizedSide, place: str) -> bool:
-    """Return whether a side keeps its length or is enlarged by an integer, in mode ``place``.
+    """Return whether a linear Resize keeps this side or enlarges it by an integer, in the coordinate mode ``place``.
 
     With align_corners, the number of steps between outputs must be a multiple of the steps between pixels.
     """
@@ -324,7 +324,7 @@ def _checked(times: int) -> int:
 
 
 def shrinks_wholly(side: ResizedSide, mode: str) -> bool:
-    """Return whether a side's outputs are whole pixels apart, and all between pixels of the map."""
+    """Return whether a linear Resize shrinks this side so that outputs are whole pixels apart, all inside the map."""
     places = side.places(mode)
     if places is None or (side.outputs > 1 and (places[1].denominator > 1 or side.outputs > side.length)):
         return False
@@ -333,14 +333,14 @@ def shrinks_wholly(side: ResizedSide, mode: str) -> bool:
 
 
 def shrunk(layers: Layers, operation: OnnxOperation, source: Map, sides: tuple[ResizedSide, ResizedSide]) -> Layers:
-    """Append layers that reduce a map in mode linear, if ``shrinks_wholly`` holds for both sides."""
+    """Append layers that shrink a map with linear interpolation, by strides of whole pixels on both sides."""
     mode = place_mode(layers, operation)
     rows, columns = (_window_of(side, mode) for side in sides)
     return picked(layers, operation, source.node, rows, columns)
 
 
 def _window_of(side: ResizedSide, mode: str) -> Picks:
-    """Return the pixel that each output takes, or the two pixels that it averages and their shares."""
+    """Return a linear shrink of a side as a subsampling: the pixel of each output, or the two that it averages."""
     places = side.places(mode)
     assert places is not None
     first, step = places
@@ -363,7 +363,7 @@ def _window_of(side: ResizedSide, mode: str) -> Picks:
 
 
 def respaced(layers: Layers, operation: OnnxOperation, index: int, places: tuple[Array, Array]) -> Layers:
-    """Append layers whose output has the rows and columns of a node's map with these numbers, for mode nearest."""
+    """Append layers that copy the given rows and columns of a node's output, in any regular spacing (mode nearest)."""
     shape = layers.nodes[index].shape
     rows, columns = places
     pairs = ((step, _repeats(rows, step), _repeats(columns, step)) for step in range(1, MAX_KERNEL))
@@ -385,7 +385,8 @@ def respaced(layers: Layers, operation: OnnxOperation, index: int, places: tuple
 
 
 def _repeats(places: Array, step: int) -> tuple[int, int] | None:
-    """Return how often to repeat each pixel so that ``places`` are ``step`` apart among the repeats, and the first one.
+    """Return how often to repeat each pixel, and the first repeat to take, so that every ``step``-th repeat gives
+    ``places``.
 
     None if no number of repeats does that.
     """
@@ -400,7 +401,7 @@ def _repeats(places: Array, step: int) -> tuple[int, int] | None:
 
 
 def _repeated(layers: Layers, operation: OnnxOperation, index: int, times: tuple[int, int]) -> tuple[Layers, int]:
-    """Append a layer that repeats each pixel over ``times`` rows and columns; return the node with the result."""
+    """Append a layer that repeats each pixel ``times`` = (rows, columns) times; return the network and the node."""
     shape, (up, across) = layers.nodes[index].shape, times
     if times == (1, 1):
         return layers, index
@@ -415,7 +416,7 @@ MOST_PLACES = 64
 
 @dataclass(frozen=True)
 class _Between:
-    """The positions of interpolated outputs along one side. Output y is at pixel first + y · step.
+    """One side of a linear Resize by a ratio of integers: output y is at input position first + y · step.
 
     Attributes:
         length: Pixels of the input.
@@ -433,25 +434,26 @@ class _Between:
 
     @property
     def stride(self) -> int:
-        """Pixels after which the shares of the outputs repeat; 1 if they do not repeat."""
+        """The number of input pixels after which the outputs' interpolation weights repeat; 1 if they do not repeat."""
         return self.step.numerator if self.outputs > self.step.denominator and not self.alone else 1
 
     def places(self, stride: int) -> int:
-        """Return the outputs per ``stride`` pixels, or all outputs if this is not an integer or ``alone`` is set."""
+        """Return how many outputs form a block: the outputs per ``stride`` input pixels, or all outputs."""
         if self.alone:
             return self.outputs
         places = stride / self.step
         return min(self.outputs, int(places)) if places.denominator == 1 else self.outputs
 
     def shares(self, output: int) -> tuple[int, tuple[Fraction, ...]]:
-        """Return the pixel at an output's position, or the first of two, and the output's share of each pixel."""
+        """Return the first input pixel that an output interpolates, and the weights of that pixel and the next."""
         place = self.first + output * self.step
         low = floor(place)
         beyond = place - low
         return low, (1 - beyond, beyond) if beyond else (Fraction(1),)
 
     def windows(self, stride: int) -> _Windows:
-        """Return the windows of the convolutions of this stride, one for each place of a block."""
+        """Return the kernels along this side of the convolutions that compute the outputs of a block, with stride
+        ``stride``."""
         places = [self.shares(output) for output in range(self.places(stride))]
         blocks = -(-self.outputs // len(places))
         front = max(0, -min(low for low, _ in places))
@@ -465,7 +467,7 @@ class _Between:
         return _Windows(weights, unit, (front, behind), blocks)
 
     def factors(self) -> Factors:
-        """Return the factor of each output, which is above 1 if one of its two pixels is outside the map."""
+        """Return the correction factor of each output: above 1 if one of its two input pixels is outside the map."""
         counted = np.zeros(self.outputs)
         for output in range(self.outputs):
             low, shares = self.shares(output)
@@ -476,7 +478,7 @@ class _Between:
 
 @dataclass(frozen=True, eq=False)
 class _Windows:
-    """The windows of several convolutions along one side.
+    """The kernels along one side of the convolutions that compute a linear Resize, with their padding.
 
     Attributes:
         weights: The weights, (places, window).
@@ -494,7 +496,7 @@ class _Windows:
 def between(
     layers: Layers, operation: OnnxOperation, index: int, sides: tuple[ResizedSide, ResizedSide], mode: str
 ) -> Layers:
-    """Append layers that resize a node's map in mode linear by any ratio of small integers.
+    """Append layers that resize a node's output with linear interpolation by any ratio of small integers.
 
     A side of a single pixel is repeated at the end, because interpolation does not change it.
     """
@@ -511,12 +513,12 @@ def _between(side: ResizedSide, mode: str) -> _Between:
 
 
 def _kept(length: int) -> _Between:
-    """Return a side that is not resized."""
+    """Return a side of ``length`` pixels that a linear Resize does not change."""
     return _Between(length, length, Fraction(0), Fraction(1))
 
 
 def _blocks_between(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[_Between, _Between]) -> Layers:
-    """Append the layers for both sides together, or for rows before columns if these are fewer convolutions.
+    """Append the convolutions of a linear Resize, for both sides at once, or for rows, then columns if these are fewer.
 
     A quantised map is always resized with both sides together, so that it is rounded only once.
     """
@@ -530,7 +532,7 @@ def _blocks_between(layers: Layers, operation: OnnxOperation, index: int, sides:
 
 
 def _cheapest(sides: tuple[_Between, _Between]) -> tuple[_Between, _Between]:
-    """Return the sides with ``alone`` set for one or both of them, if that is cheaper.
+    """Return the sides of a linear Resize, with one convolution per output on a side if that costs less.
 
     It is cheaper if it needs fewer than half the convolutions, because its windows are as long as the side. It is also
     used if there would be too many convolutions otherwise, since one stride must fit both sides.
@@ -545,13 +547,13 @@ def _cost(sides: tuple[_Between, _Between]) -> tuple[bool, int]:
 
 
 def _count(sides: tuple[_Between, _Between]) -> int:
-    """Return the number of outputs of a block."""
+    """Return the number of convolutions that a linear Resize needs: the outputs of a block."""
     stride = lcm(sides[0].stride, sides[1].stride)
     return sides[0].places(stride) * sides[1].places(stride)
 
 
 def _convolved(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[_Between, _Between]) -> Layers:
-    """Append a depthwise convolution of a node's map for each place of a block, and interleave their outputs."""
+    """Append one depthwise convolution per output of a block, and interleave their outputs to the resized map."""
     shape, count = layers.nodes[index].shape, _count(sides)
     rows, columns = sides
     what = f"convolutions to resize {rows.length}×{columns.length} to {rows.outputs}×{columns.outputs} pixels"
@@ -580,7 +582,7 @@ def _convolved(layers: Layers, operation: OnnxOperation, index: int, sides: tupl
 
 
 def resize(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read Resize or Upsample.
+    """Read an ONNX Resize or Upsample: append the layers that resize the map in mode nearest or linear.
 
     - Mode nearest repeats pixels for an integer scale, selects pixels for 1 / integer, and does both for other ratios.
     - Mode linear uses one convolution for an integer scale or 1 / integer, and several for other ratios.
@@ -606,7 +608,7 @@ def resize(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _check_same(layers: Layers, operation: OnnxOperation, sides: tuple[ResizedSide, ResizedSide]) -> None:
-    """Raise RefusedError if the map keeps its height and width although its scale is not 1.
+    """Raise RefusedError if a Resize has scales other than 1 but keeps the size, which tools compute differently.
 
     onnxruntime then returns the input unchanged, but the specification interpolates it.
     """
@@ -620,7 +622,7 @@ def _check_same(layers: Layers, operation: OnnxOperation, sides: tuple[ResizedSi
 
 
 def _nearest(layers: Layers, operation: OnnxOperation, source: Map, sides: tuple[ResizedSide, ResizedSide]) -> Layers:
-    """Append layers that resize a map in mode nearest.
+    """Append layers that resize a map in mode nearest, by repeating and selecting pixels.
 
     Each side repeats every pixel, or selects pixels at regular steps. If a side needs both, ``respaced`` does it.
     """
@@ -640,14 +642,14 @@ def _nearest(layers: Layers, operation: OnnxOperation, source: Map, sides: tuple
 
 
 def _with_repeats(layers: Layers, operation: OnnxOperation, index: int, times: tuple[int, int]) -> Layers:
-    """Append a layer that repeats each pixel over ``times`` rows and columns."""
+    """Append a layer that repeats each pixel ``times`` = (rows, columns) times."""
     shape, (up, across) = layers.nodes[index].shape, times
     larger = Shape(shape.channels, shape.height * up, shape.width * across)
     return layers.grown(operation, "upsample", Upsample(up, across=0 if up == across else across), larger, index)
 
 
 def _times(side: ResizedSide, how: tuple[str, str]) -> int:
-    """Return how often each pixel of a side is repeated; 0 if the pixels are not all repeated equally often."""
+    """Return how often mode nearest repeats each pixel of a side; 0 if not all pixels are repeated equally often."""
     times, rest = divmod(side.outputs, side.length)
     if side.length > 1 and (rest or not (side.nearest(*how) == np.arange(side.outputs) // times).all()):
         return 0
@@ -655,5 +657,6 @@ def _times(side: ResizedSide, how: tuple[str, str]) -> int:
 
 
 def _taken(side: ResizedSide, how: tuple[str, str]) -> Picks | None:
-    """Return the selected pixels of a side; None if it does not shrink or if they are not at regular steps."""
+    """Return the regular subsampling by which mode nearest shrinks a side; None if it does not shrink or is not
+    regular."""
     return Picks.from_places(side.nearest(*how), side.length) if side.outputs < side.length else None

@@ -14,7 +14,7 @@ FIRST_INPUT_OPSET = 10
 
 
 def arg_max(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read ArgMax over the channels: the index of the greatest value, or of the first if several are equal."""
+    """Read an ONNX ArgMax over the channels: append a layer for the first channel with the greatest value."""
     require(
         not operation.integer("select_last_index", 0), "the first of equal values is selected; set select_last_index 0"
     )
@@ -27,7 +27,7 @@ def arg_max(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def top_k(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read TopK over the channels: append a layer for its values and one for its indices, if something reads them."""
+    """Read an ONNX TopK over the channels: append one layer for the values and one for the channel indices, if read."""
     require(bool(operation.integer("largest", 1)), "only the greatest values are selected; set largest 1")
     source = layers.map(operation)
     _check_axis(operation, source, -1)
@@ -60,7 +60,7 @@ def _check_axis(operation: OnnxOperation, source: Map, default: int) -> None:
 
 
 def _before_softmax(layers: Layers, source: Map) -> Map:
-    """Return the input of the softmax that ``source`` is the output of; ``source`` itself if it is not of a softmax."""
+    """Return the input of the softmax whose output ``source`` is, because softmax keeps the order; else ``source``."""
     node = layers.nodes[source.node]
     return replace(source, node=node.inputs[0]) if isinstance(node.op, Softmax) else source
 

@@ -21,7 +21,7 @@ PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pa
 
 
 def renamed(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read Identity and Dropout, which give their input another name."""
+    """Read an ONNX Identity or Dropout: its output is its input under another name."""
     trains = layers.optional(operation, 2) if operation.kind == "Dropout" else None
     inference = trains is None or not np.any(layers.constant(operation, 2))
     require(inference, "its training_mode is true; export the model for inference")
@@ -29,7 +29,7 @@ def renamed(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def viewed(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read Flatten, Reshape, Squeeze and Unsqueeze, which keep the order of the values and the batch in front."""
+    """Read an ONNX Flatten, Reshape, Squeeze or Unsqueeze: its output is its input with other sides."""
     source = layers.map(operation)
     shape = VIEWS[operation.kind](layers, operation, source.shape)
     check_view(source.shape, shape)
@@ -45,13 +45,13 @@ def viewed(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def check_view(before: tuple[int, ...], after: tuple[int, ...]) -> None:
-    """Raise ShapeError if a view does not keep the batch of 1 in front and the number of values."""
+    """Raise ShapeError if a reshape changes the number of values, or the batch of 1 in front."""
     fits = bool(after) and after[0] == 1 and math.prod(after) == math.prod(before)
     require(fits, ShapeError("its output", after, f"a batch of 1 in front and the same number of values as {before}"))
 
 
 def check_batch(layers: Layers, stays: bool) -> None:
-    """Raise RefusedError if the file has a batch of several images and the batch does not stay the first side.
+    """Raise RefusedError if the file's batch is above 1 and an operation moves the batch from the front.
 
     stays: Whether the operation keeps the batch as the first side.
     """
@@ -107,7 +107,7 @@ VIEWS: Mapping[str, Callable[[Layers, OnnxOperation, tuple[int, ...]], tuple[int
 
 
 def concat(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read a Concat of maps along the channels."""
+    """Read an ONNX Concat of maps along the channels."""
     maps = [layers.picture(operation, position) for position in range(len(operation.inputs))]
     ranks = {len(source.shape) for source, _ in maps}
     along = len(ranks) == 1 and position_of(operation.integer("axis", 1), min(ranks)) == 1
@@ -123,7 +123,8 @@ def concat(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _untied(layers: Layers, operation: OnnxOperation, joined: list[int]) -> tuple[Layers, list[int]]:
-    """Return the nodes that a concat joins, each with a type that all of them can have.
+    """Return the nodes for a Concat, after appending layers so that the input image or a relu6 can share a quantised
+    type.
 
     All inputs of a concat must have one quantised type. The pixels of the input image and the outputs of a relu6 have
     fixed types, which other maps do not have. A layer that changes no value is therefore appended to them, and its
@@ -144,7 +145,7 @@ def _untied(layers: Layers, operation: OnnxOperation, joined: list[int]) -> tupl
 
 
 def _kinds_of(layers: Layers, index: int) -> frozenset[str]:
-    """Return the sources of a node's values: "picture" (the input), "relu6" and "other" layers."""
+    """Return where a node's values come from, through layers that only move values: "picture", "relu6" or "other"."""
     kinds, met, left = set[str](), {index}, [index]
     while left:
         node = layers.nodes[left.pop()]
@@ -158,7 +159,7 @@ def _kinds_of(layers: Layers, index: int) -> frozenset[str]:
 
 
 def part(layers: Layers, operation: OnnxOperation, source: Map, shape: Shape, first: int, last: int) -> Layers:
-    """Append a layer that takes the channels ``first`` … ``last`` − 1 of a map, as the operation's output."""
+    """Append a slice of the channels ``first`` … ``last`` − 1 of a map, as the operation's output."""
     fault = InvalidValueError("its range of channels", (first, last), "(first, end) with at least one channel")
     require(last > first, fault)
     if (first, last) == (0, shape.channels):
@@ -168,7 +169,7 @@ def part(layers: Layers, operation: OnnxOperation, source: Map, shape: Shape, fi
 
 
 def split(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read a Split along the channels: append a slice for each output that something reads."""
+    """Read an ONNX Split along the channels: append a slice for each output that something reads."""
     source, shape = layers.picture(operation)
     along = position_of(operation.integer("axis", 0), len(source.shape)) == 1
     require(along, "maps are split only along their channels, axis 1")
@@ -190,7 +191,8 @@ def split(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def space_to_depth(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read SpaceToDepth: pixel (row, column) of a block becomes channel (row · blocksize + column) · channels + c."""
+    """Read an ONNX SpaceToDepth: pixel (row, column) of a block becomes channel (row · blocksize + column) · channels +
+    c."""
     source, shape = layers.picture(operation)
     s = operation.integer("blocksize", 0)
     fits = s >= 1 and not (shape.height % s or shape.width % s)
@@ -202,7 +204,7 @@ def space_to_depth(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def depth_to_space(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read DepthToSpace. For mode CRD, a layer reorders the channels as in mode DCR first."""
+    """Read an ONNX DepthToSpace: append a depth-to-space layer; for mode CRD, channels are reordered first."""
     source, shape = layers.picture(operation)
     s = operation.integer("blocksize", 0)
     fits = s >= 1 and shape.channels % (s * s) == 0
@@ -218,7 +220,7 @@ def depth_to_space(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def picked_channels(layers: Layers, operation: OnnxOperation, index: int, channels: Array) -> Layers:
-    """Append a 1×1 convolution that takes these channels of a node's map, in this order, and changes no value."""
+    """Append a 1×1 convolution that copies the given channels of a node's output, in this order."""
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     layers = layers.worked_out(4 * shape.channels * channels.size)
     weights = np.eye(shape.channels, dtype=np.float32)[channels].reshape(channels.size, -1, 1, 1)
@@ -228,7 +230,7 @@ def picked_channels(layers: Layers, operation: OnnxOperation, index: int, channe
 
 
 def reordered(layers: Layers, operation: OnnxOperation, index: int, channels: Array) -> tuple[Layers, int]:
-    """Return the network with all channels of a node's map in another order, and the node that has them so.
+    """Return the network with the channels of a node's output in another order, and the node that has this output.
 
     If the map has a single position and nothing else reads it, the filters of the node itself are reordered. Otherwise
     a convolution that moves the channels is appended.
@@ -247,7 +249,8 @@ def reordered(layers: Layers, operation: OnnxOperation, index: int, channels: Ar
 
 
 def _in_order(op: Op, channels: Array) -> Convolution | Dense | None:
-    """Return the layer with its filters in that order; None if it has no filters, or several groups."""
+    """Return the convolution or dense layer with its filters reordered; None for another operation or several
+    groups."""
     if not (isinstance(op, Dense) or (isinstance(op, Convolution) and op.groups == 1)):
         return None
     norm = op.batch_norm
@@ -257,7 +260,7 @@ def _in_order(op: Op, channels: Array) -> Convolution | Dense | None:
 
 
 def gather(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read a Gather of channels: append a slice for consecutive channels, a 1×1 convolution for others."""
+    """Read an ONNX Gather of channels: append a slice for consecutive channels, a 1×1 convolution for others."""
     source, shape = layers.picture(operation)
     axis, array = position_of(operation.integer("axis", 0), len(source.shape)), layers.constant(operation, 1)
     fits = axis == 1 and array.ndim == 1 and 1 <= array.size <= MAX_CHANNELS and array.dtype.kind in "iu"
@@ -274,7 +277,8 @@ def gather(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def integers(layers: Layers, operation: OnnxOperation, key: str, position: int) -> tuple[int, ...] | None:
-    """Return integers that are the attribute ``key`` or, in newer opsets, input ``position``; None if left out."""
+    """Return an operator's integers, from the attribute ``key`` or, in newer opsets, input ``position``; None if left
+    out."""
     if key in operation.attributes:
         return operation.integers(key, ())
     if layers.optional(operation, position) is None:
@@ -283,7 +287,7 @@ def integers(layers: Layers, operation: OnnxOperation, key: str, position: int) 
 
 
 def position_of(axis: int, rank: int, inclusive: bool = False) -> int:
-    """Return the axis, counted from the front; RangeError if there is no such axis."""
+    """Return an axis as a non-negative index of the shape; RangeError if there is no such axis."""
     position = axis + rank if axis < 0 else axis
     require(0 <= position < rank + inclusive, RangeError("an axis", axis, -rank, rank - 1 + inclusive))
     return position

@@ -30,7 +30,7 @@ AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 
 def planar(operation: OnnxOperation, source: Map) -> OnnxOperation:
-    """Return an operation over height and width; one over a signal gets a height of 1."""
+    """Return a window operation with two-dimensional attributes; one over a signal gets a height of 1."""
     if len(source.shape) != 3:
         return operation
     attributes = dict(operation.attributes)
@@ -45,31 +45,31 @@ def planar(operation: OnnxOperation, source: Map) -> OnnxOperation:
 
 
 def check_window(operation: OnnxOperation, window: Sequence[int]) -> None:
-    """Raise InvalidValueError if the attribute ``kernel_shape`` differs from the window of the weights."""
+    """Raise InvalidValueError if an operator's attribute ``kernel_shape`` is not the window of its weights."""
     named = operation.integers("kernel_shape", tuple(window))
     require(named == tuple(window), InvalidValueError("kernel_shape", named, f"{tuple(window)}, as in its weights"))
 
 
 def check_sides(window: Sequence[int]) -> None:
-    """Raise RangeError if a window covers too many rows or columns."""
+    """Raise RangeError if a sliding window has more than MAX_WINDOW rows or columns."""
     require(max(window) <= MAX_WINDOW, RangeError("rows or columns of a window", max(window), 1, MAX_WINDOW))
 
 
 def check_size(window: Sequence[int]) -> None:
-    """Raise RangeError if a window has too many rows, columns or places."""
+    """Raise RangeError if a sliding window has too many rows, columns or taps."""
     check_sides(window)
     require(prod(window) <= MAX_PLACES, RangeError("places of a window", prod(window), 1, MAX_PLACES))
 
 
 def check_pair(what: str, values: Sequence[int]) -> None:
-    """Raise InvalidValueError if an attribute is not a positive number for each of two sides."""
+    """Raise InvalidValueError if ``values`` of an attribute are not two positive numbers, for height and width."""
     fits = len(values) == 2 and min(values) >= 1
     require(fits, InvalidValueError(what, tuple(values), "two numbers of 1 or more"))
 
 
 @dataclass(frozen=True)
 class Slide:
-    """A window that slides over a map.
+    """A sliding window on a map of given shape: its size, strides, padding and output size.
 
     Attributes:
         before: The shape of the map.
@@ -87,7 +87,7 @@ class Slide:
 
     @property
     def stride(self) -> int:
-        """One stride that fits both sides; 0 if there is none.
+        """One stride that gives the same output on both sides; 0 if rows and columns need different strides.
 
         A side with a single output has the same output with any stride, so it can use the other side's.
         """
@@ -97,20 +97,20 @@ class Slide:
         return next((stride for stride in [*plain, *alone] if self.outputs(stride) == counts), 0)
 
     def outputs(self, stride: int) -> tuple[int, int]:
-        """Return the rows and columns of the output with this stride on both sides."""
+        """Return the output's rows and columns if both sides had this stride."""
         rows = self.before.height + self.padding.top + self.padding.bottom - self.window[0]
         columns = self.before.width + self.padding.left + self.padding.right - self.window[1]
         return rows // stride + 1, columns // stride + 1
 
 
 def pool_of(window: tuple[int, int], stride: int, padding: Padding) -> MaxPool:
-    """Return the MaxPool layer with a window of these rows and columns."""
+    """Return a max pool layer with a window of these rows and columns."""
     rows, columns = window
     return MaxPool(rows, stride, padding, 0 if rows == columns else columns)
 
 
 def slid(layers: Layers, operation: OnnxOperation, source: Map, window: Sequence[int]) -> Slide:
-    """Return how a window of these rows and columns slides over a map, by the operation's attributes.
+    """Return the window, padding, strides and output size of an ONNX window operator on its input map.
 
     The map's pending padding and the operation's padding are added up.
     """
@@ -147,7 +147,8 @@ def slid(layers: Layers, operation: OnnxOperation, source: Map, window: Sequence
 def pads_of(
     operation: OnnxOperation, sides: Sequence[int], window: Sequence[int], strides: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Return the padding before and after the map, each for height and width, from ``pads`` or ``auto_pad``."""
+    """Return a window operator's padding before (top, left) and after (bottom, right), from ``pads`` or
+    ``auto_pad``."""
     mode = operation.text("auto_pad", "NOTSET")
     if mode in ("NOTSET", "VALID"):
         pads = operation.integers("pads", (0, 0, 0, 0)) if mode == "NOTSET" else (0, 0, 0, 0)
@@ -163,7 +164,7 @@ def pads_of(
 
 
 def joined(first: Padding, second: Padding) -> Padding:
-    """Return the sum of two paddings; InvalidValueError if a side is negative or too large."""
+    """Return the sum of two paddings, side by side; InvalidValueError if a side is negative or too large."""
     sides = [
         a + b
         for a, b in (
@@ -179,7 +180,7 @@ def joined(first: Padding, second: Padding) -> Padding:
 
 
 def dilated(weights: FloatArray, dilations: tuple[int, ...]) -> FloatArray:
-    """Return the weights of a dilated window with the zeros between them; RangeError if they are too many."""
+    """Return a kernel with zeros written between the taps of a dilation; RangeError if it becomes too large."""
     check_pair("dilations", dilations)
     if dilations == (1, 1):
         return weights
@@ -193,7 +194,7 @@ def dilated(weights: FloatArray, dilations: tuple[int, ...]) -> FloatArray:
 
 
 def inside_map(weights: FloatArray, dilations: Sequence[int], slide: Slide) -> tuple[FloatArray, Slide]:
-    """Return the weights and the slide of a dilated window without the outer weights that only ever read padding.
+    """Return a dilated kernel and its window without outer taps that only ever read padding.
 
     A window whose dilation is larger than the map's height, for example, keeps a single row.
     """
@@ -216,7 +217,7 @@ def inside_map(weights: FloatArray, dilations: Sequence[int], slide: Slide) -> t
 
 
 def _inside(places: int, step: int, stride: int, front: int, length: int, outputs: int) -> tuple[int, int]:
-    """Return how many of the first and of the last weights along one side of a window read only padding.
+    """Return how many taps at the start and at the end of one side of a window only ever read padding.
 
     At least one weight is kept, and the first weights are only removed as far as there is padding before the map.
 
@@ -248,7 +249,8 @@ def _inside(places: int, step: int, stride: int, front: int, length: int, output
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The division of an output into blocks.
+    """The division of an output into blocks: one convolution computes one position of all blocks, interleaving joins
+    them.
 
     Attributes:
         spread: Rows and columns of a block.
@@ -268,7 +270,7 @@ class Blocks:
 def side_by_side(
     layers: Layers, operation: OnnxOperation, index: int, parts: Sequence[Convolution], blocks: Blocks
 ) -> Layers:
-    """Append convolutions of a node's map and interleave their outputs.
+    """Append convolutions that compute one position of each output block, and layers that interleave their outputs.
 
     parts: One convolution per place of a block, row by row, or a single one with all their filters in this order.
     """
@@ -290,14 +292,14 @@ def side_by_side(
 
 
 def _mark_of(op: Convolution, mark: Mark) -> Mark:
-    """Return the mark with its scales repeated for all filters of a convolution, if it has several scales."""
+    """Return the facts of the file with the weight scales repeated for all filters of a convolution."""
     if mark.scale is None or mark.scale.size == 1:
         return mark
     return replace(mark, scale=np.tile(mark.scale, len(op.weights) // mark.scale.size))
 
 
 def _cut(layers: Layers, operation: OnnxOperation, blocks: Blocks) -> Layers:
-    """Append a layer that cuts rows and columns off the end of the last node's map.
+    """Append a layer that cuts surplus rows and columns off the end of the last node's output.
 
     It is a depthwise convolution whose kernel has a single weight of 1, at its first place.
     """
@@ -315,7 +317,7 @@ def _cut(layers: Layers, operation: OnnxOperation, blocks: Blocks) -> Layers:
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """A convolution and how it slides.
+    """A convolution with its sliding window, before it is appended as one or several layers.
 
     Attributes:
         op: The convolution; its stride and padding are not used.
@@ -331,7 +333,7 @@ class Window:
 
 
 def convolved(layers: Layers, operation: OnnxOperation, index: int, window: Window) -> Layers:
-    """Append a convolution of a node's map, which may have different strides for rows and columns."""
+    """Append a convolution of a node's output; several interleaved ones if row and column strides differ."""
     op, slide = window.op, window.slide
     channels, shape = len(op.weights), slide.shape
     mark = window.mark
@@ -360,7 +362,7 @@ def convolved(layers: Layers, operation: OnnxOperation, index: int, window: Wind
 
 
 def _begun(op: Convolution, window: tuple[int, int], first: tuple[int, int]) -> FloatArray:
-    """Return the weights in a larger window without dilation, shifted to the row and column ``first``."""
+    """Return a kernel written into a larger undilated window, starting at row and column ``first``."""
     weights = np.zeros((*op.weights.shape[:2], *window), np.float32)
     (rows, columns), (down, across) = op.window, op.dilation
     weights[:, :, first[0] : first[0] + rows : down, first[1] : first[1] + columns : across] = op.weights
@@ -368,7 +370,7 @@ def _begun(op: Convolution, window: tuple[int, int], first: tuple[int, int]) -> 
 
 
 def _around(slide: Slide, window: tuple[int, int], step: int, each: Shape) -> Padding:
-    """Return the padding that the larger windows of a block read."""
+    """Return the padding that the enlarged windows of the blocks' convolutions need."""
     top, left = slide.padding.top, slide.padding.left
     bottom = step * (each.height - 1) + window[0] - top - slide.before.height
     right = step * (each.width - 1) + window[1] - left - slide.before.width
@@ -402,7 +404,7 @@ Factors = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class _Ends:
-    """The kernel, along one side, of the convolution that computes the factors.
+    """The kernel along one side that computes the border correction factors from a map of ones.
 
     Attributes:
         weights: The weights.
@@ -416,7 +418,7 @@ class _Ends:
 
 
 def weighed(layers: Layers, operation: OnnxOperation, source: int, rows: Factors, columns: Factors) -> Layers:
-    """Append layers that multiply the last layer's map by a factor per row and per column, as the operation's output.
+    """Append layers that multiply the last layer's output by a factor per row and per column; 1 needs no layers.
 
     source: The node that the operation reads.
     """
@@ -447,7 +449,7 @@ def weighed(layers: Layers, operation: OnnxOperation, source: int, rows: Factors
 
 
 def _step_of(kernel: Factors) -> float:
-    """Return the greatest number of which all weights are whole multiples.
+    """Return the greatest number of which all weights of a kernel are whole multiples, to quantise it exactly.
 
     RefusedError is raised if the multiples would be too large for integers.
     """
@@ -463,7 +465,7 @@ def _step_of(kernel: Factors) -> float:
 
 
 def inside(outputs: int, stride: int, before: int, window: FloatArray, length: int) -> Factors:
-    """Return, for each output along one side, the share of the window's weights that read pixels of the map.
+    """Return, per output along one side, the share of the window's weights that read pixels of the map, not padding.
 
     Args:
         outputs: Number of outputs.
@@ -479,7 +481,7 @@ def inside(outputs: int, stride: int, before: int, window: FloatArray, length: i
 
 
 def _ends_of(factors: Factors) -> _Ends:
-    """Return the kernel that computes these factors along one side, by the formula above."""
+    """Return the kernel along one side that computes these border correction factors from a map of ones."""
     middle = len(factors) // 2
     changes = np.flatnonzero(np.diff(factors))  # between p and p + 1
     before = int(max((p + 1 for p in changes if p < middle), default=0))

@@ -37,7 +37,7 @@ LAST_AXIS_OPSET = 13
 
 @dataclass(frozen=True)
 class _Part:
-    """A tensor of a tail.
+    """A tensor that the host computes, with its shape and the host's steps for it.
 
     Attributes:
         shape: Its shape.
@@ -49,7 +49,7 @@ class _Part:
 
 
 def with_tail(layers: Layers, operation: OnnxOperation, refusal: SystolicError) -> Layers | None:
-    """Return the network with the operation's outputs as tails; None if the host cannot compute them.
+    """Return the network with the operation left to the host; None if the host cannot compute it either.
 
     refusal: Why the operation cannot be a layer.
     """
@@ -81,7 +81,7 @@ def _is_too_much(part: _Part) -> bool:
 
 
 def _tail_of(layers: Layers, name: str) -> Tail | None:
-    """Return a tensor as a tail; None for a constant, the network's input or a map with pending padding or crop."""
+    """Return a tensor as one that the host computes from node outputs; None if the host cannot compute it."""
     value = layers.value(name)
     if isinstance(value, Tail):
         return value
@@ -93,7 +93,7 @@ def _tail_of(layers: Layers, name: str) -> Tail | None:
 
 
 def steps_of(value: Map) -> tuple[OutputStep, ...]:
-    """Return the steps from a node's output to a tensor that is a view or a reordering of it."""
+    """Return the host's steps that reshape and reorder a node's output to the tensor ``value``."""
     if value.moves is None:
         return view_steps(value.shape, value.last)
     parts, order = value.moves.parts, value.moves.order
@@ -102,7 +102,7 @@ def steps_of(value: Map) -> tuple[OutputStep, ...]:
 
 
 def _numbered(tail: Tail, maps: tuple[int, ...]) -> _Part:
-    """Return a tail as a part, with its maps numbered as in ``maps``."""
+    """Return a host-computed tensor with its input maps renumbered by their places in ``maps``."""
     places = [maps.index(index) for index in tail.maps]
     steps = (OutputStep(MAP, (places[step.numbers[0]],)) if step.kind == MAP else step for step in tail.steps)
     return _Part(tail.shape, tuple(steps))
@@ -114,7 +114,7 @@ Make = Callable[[Layers, OnnxOperation, Sequence[_Part]], list[_Part]]
 
 
 def _same(layers: Layers, operation: OnnxOperation, sources: Sequence[_Part]) -> list[_Part]:
-    """Add an Identity, a Dropout for inference or a Cast between floats, which change nothing."""
+    """Return the host-computed tensor unchanged, for an Identity, an inactive Dropout or a Cast between floats."""
     trains = layers.optional(operation, 2) if operation.kind == "Dropout" else None
     require(trains is None or not layers.constant(operation, 2).any(), "its training_mode is true")
     require(operation.kind != "Cast" or is_of_floats(operation), "it is not a Cast between floats")
@@ -136,7 +136,8 @@ def _transposed(_: Layers, operation: OnnxOperation, sources: Sequence[_Part]) -
 
 
 def _softmax(layers: Layers, operation: OnnxOperation, sources: Sequence[_Part]) -> list[_Part]:
-    """Add a softmax along one axis or, before opset 13, over all sides from its axis on."""
+    """Return the host-computed tensor followed by a softmax along one axis or, before opset 13, over all sides from it
+    on."""
     (source,) = sources
     later, shape = layers.opset >= LAST_AXIS_OPSET, source.shape
     axis = position_of(operation.integer("axis", -1 if later else 1), len(shape))

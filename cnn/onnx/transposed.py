@@ -24,7 +24,7 @@ from cnn.ops import Convolution, DepthToSpace
 
 @dataclass(frozen=True)
 class _Side:
-    """The height or the width of a ConvTranspose.
+    """One side, height or width, of an ONNX ConvTranspose, which is computed by one convolution per output phase a.
 
     Attributes:
         input: Pixels of the input.
@@ -42,20 +42,20 @@ class _Side:
 
     @property
     def _reach(self) -> tuple[int, int]:
-        """The lowest and the greatest t of any output."""
+        """The least and the greatest offset t of an input pixel (m − t) that any output (s · m + a) reads."""
         first = [-(-(-a - self.pads[0]) // self.stride) for a in range(self.stride)]
         last = [(self.kernel - 1 - a - self.pads[0]) // self.stride for a in range(self.stride)]
         return min(0, *first), max(0, *last)
 
     @property
     def window(self) -> int:
-        """Weights of the window of each convolution."""
+        """The kernel length of each phase's convolution."""
         low, high = self._reach
         return high - low + 1
 
     @property
     def blocks(self) -> int:
-        """Outputs of each convolution.
+        """The number of outputs that each phase's convolution computes, some of which may be cut off.
 
         There are enough for the output, and not fewer than the convolution has with the padding before the map alone.
         """
@@ -63,23 +63,23 @@ class _Side:
 
     @property
     def pad_before(self) -> int:
-        """Padding of the convolutions before the map."""
+        """The padding of the phases' convolutions before the map."""
         return self._reach[1]
 
     @property
     def pad_behind(self) -> int:
-        """Padding of the convolutions after the map."""
+        """The padding of the phases' convolutions after the map."""
         return self.blocks - 1 + self.window - self.pad_before - self.input
 
     def weights_at(self, a: int) -> list[tuple[int, int]]:
-        """Return the weights that the outputs s · m + a use, each as its place in the window and in the kernel."""
+        """Return, for phase ``a``, each tap's index in the phase's kernel and in the ConvTranspose's kernel."""
         low, high = self._reach
         places = ((high - t, self.stride * t + a + self.pads[0]) for t in range(low, high + 1))
         return [(place, weight) for place, weight in places if 0 <= weight < self.kernel]
 
 
 def transposed_convolution(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read a ConvTranspose of one or two dimensions."""
+    """Read an ONNX ConvTranspose of one or two dimensions: append convolutions and depth to space."""
     source, shape = layers.picture(operation)
     weights = floats(layers.constant(operation, 1))
     rank = len(source.shape)
@@ -119,7 +119,7 @@ def transposed_convolution(layers: Layers, operation: OnnxOperation) -> Layers:
 def _sides(
     operation: OnnxOperation, shape: Shape, weights: FloatArray, strides: tuple[int, ...]
 ) -> tuple[_Side, _Side]:
-    """Return height and width, computed by the formulas of the operator's specification."""
+    """Return the height and width of a ConvTranspose, computed by the formulas of ONNX's specification."""
     extra = operation.integers("output_padding", (0, 0))
     extra = (0, *extra) if len(extra) == 1 else extra
     fits = len(strides) == 2 and min(strides) >= 1 and max(strides) <= MAX_KERNEL
@@ -147,7 +147,7 @@ def _sides(
 
 
 def _halves(total: int, mode: str) -> tuple[int, int]:
-    """Return the padding before and after the map that adds up to ``total``."""
+    """Return the padding before and after the map that SAME_UPPER or SAME_LOWER makes of ``total``."""
     front = total // 2 if mode == "SAME_UPPER" else total - total // 2
     return front, total - front
 
@@ -155,7 +155,7 @@ def _halves(total: int, mode: str) -> tuple[int, int]:
 def _convolution(
     weights: FloatArray, bias: FloatArray, sides: tuple[_Side, _Side], place: tuple[int, int], groups: int
 ) -> Convolution:
-    """Return the convolution that computes the outputs at one place of every block."""
+    """Return the convolution that computes the outputs of one phase: one position of every block of outputs."""
     rows, columns = sides
     kernel = np.zeros((*weights.shape[:2], rows.window, columns.window), np.float32)
     for y, row in rows.weights_at(place[0]):
