@@ -153,7 +153,7 @@ class Activity:
         return Activity(*(getattr(self, field.name) + getattr(part, field.name) for field in fields(self)))
 
     def times(self, factor: float) -> Activity:
-        """Return the activity multiplied by ``factor``, which may be below 1."""
+        """Return these operation counts multiplied by ``factor``, which may be below 1."""
         return Activity(*(getattr(self, field.name) * factor for field in fields(self)))
 
 

@@ -37,12 +37,12 @@ class StreamType:
 
 @dataclass(frozen=True)
 class Source:
-    """The first block of the pipeline: a DMA reads the input image from DDR as uint8 values."""
+    """The input block of the pipeline: a DMA reads the input image from DDR as uint8 values."""
 
 
 @dataclass(frozen=True)
 class Sink:
-    """A last block of the pipeline: a DMA writes a feature map to DDR for the host."""
+    """An output block of the pipeline: a DMA writes a feature map to DDR for the host."""
 
 
 @dataclass(frozen=True)
@@ -214,8 +214,7 @@ class Softmax:
 
 @dataclass(frozen=True)
 class Discard:
-    """A last block for a stream that no layer needs, such as an unused output of a split: it reads and drops the
-    words."""
+    """A block that reads and drops a stream that no layer needs, such as an unused output of a split."""
 
 
 class PackageBlock(Protocol):

@@ -26,15 +26,15 @@ GROUP_BITS = 16 + 1
 
 @dataclass(frozen=True)
 class Packing:
-    """A way to compute several products in one multiplication of a DSP.
+    """A way to compute several products of weights and activations in one multiplication of a DSP.
 
     array/packed.h has the arithmetic. The tests prove that it is exact for narrow weights (−7…7 and −127…127).
 
     Attributes:
         columns: The filters whose weights share the multiplication.
-        positions: The neighbouring positions of a row whose activations share the multiplication.
+        positions: The neighbouring output pixels of a row whose activations share the multiplication.
         shift: Bits of the field of one product.
-        chain: Multiplications whose results are summed before the fields are separated.
+        chain: DSP multiplications whose results are summed before the fields are separated.
     """
 
     columns: int
@@ -44,7 +44,7 @@ class Packing:
 
     @property
     def products(self) -> int:
-        """Products per multiplication."""
+        """Products per DSP multiplication."""
         return self.columns * self.positions
 
 
@@ -76,26 +76,29 @@ and chains of 16. These are not used, because 8 divides the lanes of every array
 
 @dataclass(frozen=True)
 class Array(Geometry):
-    """A geometry with the numbers that follow from it for DSPs and streams."""
+    """A systolic array: its rows, columns, lanes and buffers (``Geometry``), with the numbers of DSPs and streams that
+    follow."""
 
     @property
     def macs_per_cycle(self) -> int:
-        """Multiply-accumulates per cycle of a layer of stride 1. At another stride one position uses a DSP, not two."""
+        """Multiply-accumulates of the array per cycle in a layer of stride 1. At other strides, a DSP computes one
+        output pixel, not two."""
         return self.rows * self.columns * self.lanes * self.packing.positions
 
     @property
     def packing(self) -> Packing:
-        """The packing of products in the array's DSPs."""
+        """The packing with which several products share a DSP of the array."""
         return SIX if self.dsp_products == SIX.products else PACKINGS[self.dsp, self.bits]
 
     @property
     def mac_dsps(self) -> int:
-        """DSPs in the PEs."""
+        """The number of DSPs in the array's PEs."""
         return self.rows * self.columns * self.lanes // (self.packing.columns * self.dsp_clock)
 
     @property
     def intense(self) -> bool:
-        """Whether a DSP computes more products per cycle of the array than its format's packing.
+        """Whether a DSP computes more products per cycle than usual for its bits: by a doubled DSP clock or six
+        products.
 
         On such arrays, AXI ports and requantisers are scarce in relation to the DSPs.
         """
@@ -103,12 +106,14 @@ class Array(Geometry):
 
     @property
     def pack_chain(self) -> int:
-        """Lanes per chain. At 4 bits they are at most half of all lanes: high nibbles have chains of their own."""
+        """Lanes of a PE whose products one chain of DSPs sums. At 4 bits it is at most half of them, as high nibbles
+        have their own chains."""
         return min(self.packing.chain, self.lanes // (2 if self.bits == 4 else 1))
 
     @property
     def widest_stream(self) -> int:
-        """Bits of the widest word of a stream, which is weights_t, positions_t or group_t of systolic/types.h."""
+        """Bits of the widest word between the engine's processes: weights_t, positions_t or group_t of
+        systolic/types.h."""
         sums = self.sum_bits * self.columns
         weights = self.columns * self.lanes * self.bits
         return max(weights, sums * self.packing.positions, sums * self.save_rows + GROUP_BITS)
@@ -119,11 +124,11 @@ class Array(Geometry):
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule for every array.
+    """A rule that the numbers of every systolic array must obey, with its error.
 
     Attributes:
-        holds: Whether an array obeys the rule.
-        error: The error for an array that breaks it.
+        holds: Returns whether an array obeys the rule.
+        error: Returns the error for an array that breaks it.
     """
 
     holds: Callable[[Array], bool]
@@ -139,7 +144,7 @@ def _power_of_two(value: int) -> bool:
 
 
 def _whole_columns(array: Array) -> int:
-    """Return the columns that fill the unit in which the engine writes the output map.
+    """Return the number of array columns that fill one unit of output that the engine writes: a word, or half a word.
 
     The unit is a word, or half a word if a DSP computes six products.
     """
@@ -147,12 +152,12 @@ def _whole_columns(array: Array) -> int:
 
 
 def _has_narrow_sums(array: Array) -> bool:
-    """Return whether the array's engine may have fewer than SUM_BITS bits in a sum."""
+    """Return whether the array's engine allows accumulators of fewer than SUM_BITS bits."""
     return array.engine in LANGUAGES and LANGUAGES[array.engine].narrow_sums
 
 
 def _cut_word(array: Array) -> SystolicError:
-    """Return the error for a channel tile that does not fill whole words of the output map."""
+    """Return the error for an array whose number of columns does not fill whole words of the output map."""
     whole = _whole_columns(array)
     below = array.columns // whole * whole
     words = "half a word" if array.dsp_products else "a word"
@@ -169,13 +174,13 @@ _LOWEST = {
 
 
 def _too_low(array: Array) -> SystolicError:
-    """Return the error for the first number that is below its lowest value."""
+    """Return the error for the array's first number that is below its lowest allowed value."""
     name = next(name for name, low in _LOWEST.items() if getattr(array, name) < low)
     return RangeError(name, getattr(array, name), _LOWEST[name])
 
 
 def _choice(name: str, *choices: object) -> Rule:
-    """Return the rule that the parameter ``name`` is one of ``choices``."""
+    """Return the rule that the array's parameter ``name`` is one of ``choices``."""
     return Rule(
         lambda a: getattr(a, name) in choices,
         lambda a: ChoiceError(name, getattr(a, name), choices),
@@ -183,14 +188,14 @@ def _choice(name: str, *choices: object) -> Rule:
 
 
 def _choices() -> Iterator[Rule]:
-    """Yield a rule for each parameter whose declaration lists its values."""
+    """Yield a rule for each array parameter whose declaration lists its values."""
     for parameter in parameters():
         if isinstance(parameter.allowed, OneOf) and parameter.kind is not bool:
             yield _choice(parameter.name, *parameter.allowed.values)
 
 
 def _range(name: str, low: int, high: int | None = None) -> Rule:
-    """Return the rule that the parameter ``name`` is between ``low`` and ``high``."""
+    """Return the rule that the array's parameter ``name`` is between ``low`` and ``high``."""
     return Rule(
         lambda a: low <= getattr(a, name) and (high is None or getattr(a, name) <= high),
         lambda a: RangeError(name, getattr(a, name), low, high),
@@ -198,7 +203,8 @@ def _range(name: str, low: int, high: int | None = None) -> Rule:
 
 
 def _required(name: str, required: str, holds: Callable[[Array], bool]) -> Rule:
-    """Return the rule of the parameter ``name``; the error says that the parameter "must be" ``required``."""
+    """Return a rule on the array's parameter ``name``. In errors, the text of ``required`` follows the words "must
+    be"."""
     return Rule(holds, lambda a: InvalidValueError(name, as_stored(a)[name], required))
 
 
@@ -289,12 +295,12 @@ RULES = (
 
 
 def is_legal(array: Array) -> bool:
-    """Return whether the array obeys every rule."""
+    """Return whether the array obeys every rule of this module."""
     return all(rule.holds(array) for rule in RULES)
 
 
 def broken_rules(array: Array) -> list[SystolicError]:
-    """Return the errors of the rules that the array breaks.
+    """Return one error per rule of this module that the array breaks.
 
     If the first rule is broken, only its error is returned, because the others divide by the numbers that it checks.
     """
@@ -304,7 +310,7 @@ def broken_rules(array: Array) -> list[SystolicError]:
 
 
 def check(array: Array) -> Array:
-    """Return the array itself.
+    """Return the array unchanged if it obeys every rule of this module; else raise an error.
 
     Raises:
         SeveralFaultsError: The array breaks rules; the error has one fault per broken rule.

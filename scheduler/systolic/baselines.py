@@ -22,7 +22,7 @@ from scheduler.systolic.workload import Workload, workload_of
 
 @dataclass(frozen=True)
 class BaselineLayer:
-    """The cost of one layer under a baseline.
+    """The modelled cost of one layer under a baseline: a simpler published schedule to compare with.
 
     Attributes:
         name: The layer's name.
@@ -39,7 +39,7 @@ class BaselineLayer:
 
 @dataclass(frozen=True)
 class Baseline:
-    """The cost of one frame under a baseline.
+    """The modelled cost of one frame under a baseline: a simpler published schedule to compare with.
 
     Attributes:
         name: The baseline's key in BASELINES.
@@ -53,28 +53,28 @@ class Baseline:
 
     @property
     def cycles(self) -> int:
-        """Clock cycles of one frame."""
+        """Clock cycles of one frame under the baseline."""
         return sum(layer.cycles for layer in self.layers)
 
     @property
     def bytes(self) -> int:
-        """Bytes that DDR moves for one frame."""
+        """DDR bytes of one frame under the baseline."""
         return sum(layer.bytes for layer in self.layers)
 
     @property
     def on_chip(self) -> int:
-        """Bytes of weights that must be on chip at the same time, of the layer with the most."""
+        """The most bytes of weights of any layer that must be on chip at the same time under the baseline."""
         return max(layer.on_chip for layer in self.layers)
 
 
 @dataclass(frozen=True)
 class _Sizes:
-    """The sizes of a layer that the baselines calculate with; each byte counts once.
+    """The sizes of a layer in bytes and cycles from which the baselines compute their cost. Each byte counts once.
 
     Attributes:
         shape: The layer's numbers.
         array: The array whose MACs the baselines use.
-        steps: Cycles of one position, which all lanes compute together.
+        steps: Cycles of one output pixel, which all lanes compute together.
         weights: Bytes of the weights.
         maps_in: Bytes of the map that the layer reads.
         maps_out: Bytes of the map that the layer writes.
@@ -108,12 +108,13 @@ def _sizes(shape: LayerShape, array: Array) -> _Sizes:
 
 
 def _transfer_cycles(moved_bytes: int, ddr: DdrTiming) -> int:
-    """Return the cycles in which DDR moves this number of bytes."""
+    """Return the cycles in which the DDR moves ``moved_bytes``."""
     return ceil_div(moved_bytes * 1000, ddr.milli_bytes)
 
 
 def _convor(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
-    """Return the cost if all weights are read first, then maps move while the array computes, and a pool runs last."""
+    """Return a layer's cost under Convor's loop nest: all weights are read first, maps move during computation, a pool
+    runs last."""
     shape, array = sizes.shape, sizes.array
     tiles = ceil_div(shape.out_height, array.rows) * ceil_div(shape.filters, array.columns)
     compute = tiles * ceil_div(shape.out_width, shape.positions) * sizes.steps
@@ -125,7 +126,7 @@ def _convor(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
 
 
 def _scale_sim(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
-    """Return the cost of an output-stationary GEMM by SCALE-Sim's formula, without stalls by memory.
+    """Return a layer's cost as an output-stationary GEMM by SCALE-Sim's formula, without memory stalls.
 
     τ = (2·Sr + Sc + T − 2) · ⌈outputs / Sr⌉ · ⌈filters / Sc⌉ with T = kernel · channels.
 
@@ -142,7 +143,7 @@ def _scale_sim(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
 
 
 def _naive(sizes: _Sizes, ddr: DdrTiming) -> BaselineLayer:
-    """Return the cost if each step of the array reads its inputs and its weights from DDR."""
+    """Return a layer's cost without any reuse: each cycle of the array reads its inputs and weights from DDR."""
     shape, array = sizes.shape, sizes.array
     word = array.word_bytes
     tiles = ceil_div(shape.out_height, array.rows) * ceil_div(shape.filters, array.columns)
@@ -161,7 +162,8 @@ BASELINES: dict[str, tuple[str, Callable[[_Sizes, DdrTiming], BaselineLayer]]] =
 
 
 def baselines(workload: Workload, array: Array, ddr: DdrTiming) -> tuple[Baseline, ...]:
-    """Return the cost of one frame of ``workload`` under every baseline, with the MACs of ``array`` and this DDR."""
+    """Return the cost of one frame of ``workload`` under every baseline, with the MACs of ``array`` and the same
+    DDR."""
     frame = workload if workload.batch == 1 else workload_of(workload.network, fused=workload.fused)
     sizes = [_sizes(shape_of(frame.network, layer, array), array) for layer in frame.layers]
     return tuple(

@@ -15,7 +15,8 @@ from scheduler.systolic.workload import workload_of
 
 
 def least_bits(network: QuantizedNetwork) -> int:
-    """Return the bits of the narrowest lanes (4, 8 or 16) that hold all weights and all maps that a layer reads.
+    """Return the narrowest lane width (4, 8 or 16 bits) that holds all weights and all feature maps that the layers
+    read.
 
     The picture has no influence, because it fits lanes of any format.
 
@@ -26,7 +27,7 @@ def least_bits(network: QuantizedNetwork) -> int:
 
 
 def lane_bits(network: QuantizedNetwork, layers: Sequence[Layer]) -> int:
-    """Return ``least_bits`` of a network that is lowered to ``layers``."""
+    """Return the narrowest lane width (4, 8 or 16 bits) for a network that is already lowered to ``layers``."""
     needed = max((max(_weight_bits(layer), _map_bits(network, layer)) for layer in layers), default=BITS[0])
     fitting = [bits for bits in BITS if bits >= needed]
     if not fitting:
@@ -41,7 +42,7 @@ def lane_bits(network: QuantizedNetwork, layers: Sequence[Layer]) -> int:
 
 
 def check_format(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) -> None:
-    """Raise SeveralFaultsError if weights or inputs of the network's ``layers`` do not fit the lanes of the array.
+    """Raise SeveralFaultsError if weights or inputs of the network's ``layers`` have more bits than the array's lanes.
 
     Weights must be narrow (−7…7 at 4 bits), because the lowest value would break the bound of packed products.
     """
@@ -55,7 +56,8 @@ def check_format(network: QuantizedNetwork, layers: Sequence[Layer], array: Arra
 
 
 def check_products(network: QuantizedNetwork, layers: Sequence[Layer], dsp: str, products: int) -> None:
-    """Raise an error if ``products`` is 6 and a DSP cannot compute six products of the layers at once.
+    """Raise an error if six products per DSP are asked for (``products`` is 6) but the DSP or the layers' bits do not
+    allow it.
 
     Raises:
         UnsupportedError: The DSP is not a DSP48E2.
@@ -79,7 +81,7 @@ def check_products(network: QuantizedNetwork, layers: Sequence[Layer], dsp: str,
 
 
 def check_blocks(layers: Sequence[Layer], columns: int, lanes: int) -> None:
-    """Raise InvalidValueError if layers join two maps and channel tiles end in the middle of a channel block.
+    """Raise InvalidValueError if layers add or multiply maps and ``columns`` is not a whole number of ``lanes``.
 
     Each channel tile of such a layer reads only whole channel blocks.
     """
@@ -96,7 +98,8 @@ def check_blocks(layers: Sequence[Layer], columns: int, lanes: int) -> None:
 
 
 def _wider(network: QuantizedNetwork, layers: Sequence[Layer], lanes: int) -> list[RangeError]:
-    """Return an error for the weights and the input of each layer that do not fit lanes of ``lanes`` bits."""
+    """Return an error for each layer's weights and each layer's input that have more bits than lanes of ``lanes``
+    bits."""
     return [
         RangeError(f"the number of bits of {kind}", bits, high=lanes, where=layer.name)
         for layer in layers
@@ -106,12 +109,12 @@ def _wider(network: QuantizedNetwork, layers: Sequence[Layer], lanes: int) -> li
 
 
 def _weight_bits(layer: Layer) -> int:
-    """Return the bits of the layer's weights as narrow values: the greatest magnitude and the sign."""
+    """Return the bits of the layer's largest weight: its magnitude and a sign."""
     return int(np.abs(layer.weights.astype(np.int64)).max(initial=0)).bit_length() + 1
 
 
 def _map_bits(network: QuantizedNetwork, layer: Layer) -> int:
-    """Return the bits that lanes need for the maps that the layer reads and that its Saver adds.
+    """Return the lane bits that the maps need which the layer reads and which its residual add reads.
 
     Lanes are signed. Therefore values of an unsigned type take one bit more.
     """
@@ -122,7 +125,8 @@ def _map_bits(network: QuantizedNetwork, layer: Layer) -> int:
 
 
 def pack_values(values: npt.NDArray[np.signedinteger], bits: int) -> npt.NDArray[np.int8]:
-    """Return values as the bytes that DDR stores: little-endian; at 4 bits two values per byte, low nibble first.
+    """Return integers packed as the bytes that DDR stores: little-endian; at 4 bits two values per byte, low nibble
+    first.
 
     Args:
         values: Integers, [..., n].

@@ -110,7 +110,7 @@ class SystolicSchedule:
 
     @property
     def tilings(self) -> tuple[Tiling, ...]:
-        """The tiling of each layer."""
+        """The tiling of each layer, in execution order."""
         return tuple(scheduled.tiling for scheduled in self.layers)
 
     @property

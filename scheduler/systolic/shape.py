@@ -117,7 +117,7 @@ class LayerShape:
 
     @property
     def phases(self) -> int:
-        """The number of input rows of each row stride that the kernel reads."""
+        """The number of rows that the kernel reads of each row stride (a group of ``stride`` input rows)."""
         return min(self.stride, self.kernel_height)
 
     @property
@@ -132,7 +132,8 @@ class LayerShape:
 
     @property
     def ahead(self) -> int:
-        """The number of row strides that a kernel reads below the first one of its window."""
+        """The number of row strides (groups of ``stride`` input rows) that a kernel reads below the first one of its
+        window."""
         return (self.kernel_height - 1) // self.stride
 
 
@@ -304,7 +305,8 @@ def with_maps_on_chip(shapes: Sequence[LayerShape], on_chip: Sequence[bool]) -> 
 
 
 def moved_together(shape: LayerShape, rows: int) -> int:
-    """Return how many row strides of a layer are read from a map buffer per cycle, on an array of ``rows``."""
+    """Return how many row strides (groups of ``stride`` input rows) are read from a map buffer per cycle, on an array
+    of ``rows``."""
     return formulas.moved_together(shape.stride, rows)
 
 
@@ -330,7 +332,8 @@ def spared_words(shapes: Sequence[LayerShape]) -> tuple[int, ...]:
 
 
 def steps_after(shapes: Sequence[LayerShape], index: int) -> int:
-    """Return the weight steps of the layer after ``index``, or 0 after the last layer.
+    """Return the array steps of the next layer's first weight tile, which is loaded during layer ``index``; 0 after the
+    last layer.
 
     The next layer's first weight tile is loaded while layer ``index`` is computed.
     """

@@ -293,7 +293,8 @@ def map_words(shape: LayerShape, rows: int) -> int:
 
 
 def row_slots(shape: LayerShape, rows: int, tiling: Tiling) -> int:
-    """Return how many row strides each bank of the row buffer must hold for the tiling.
+    """Return how many row strides (groups of ``stride`` input rows) each bank of the row buffer must hold for the
+    tiling.
 
     They are the row strides of a tile, and also of the next tile if loads overlap the computation. If inputs stay, they
     are all row strides. Rows from a map buffer may begin in a bank other than 0, which can take one more row stride.

@@ -81,8 +81,8 @@ def four_products(weight: Range, value: Range, dsp: str) -> PackedFields:
 
 
 def _two_field(pair: Range, single: Range, dsp: str) -> int:
-    """Return the bits of the widest field with which a DSP multiplies two values of ``pair`` by one of ``single``, or 0
-    if none fits."""
+    """Return the bits of the widest field with which a DSP multiplies two values of range ``pair`` by one of
+    ``single``; 0 if none fits."""
     fields = range(1, WIDEST_FIELD + 1)
     fits = (field for field in fields if pair.paired(field).in_bits(WIDE_PORT[dsp]))
     return max(fits, default=0) if single.in_bits(NARROW_PORT) else 0

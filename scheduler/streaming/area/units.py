@@ -33,7 +33,8 @@ from scheduler.streaming.model.cycles import resident, tile_beats
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """The operand widths, sum width and activation of a unit, which are the same for every fold of the unit.
+    """The operand widths, sum width and activation of a matrix-vector or vector-vector unit, which do not depend on its
+    fold.
 
     Attributes:
         operands: The operands of the products.
@@ -88,7 +89,7 @@ def _multipliers(unit: _Arithmetic, fold: g.Fold, board: Board) -> Part:
 
 
 def _adders(unit: _Arithmetic, fold: g.Fold, board: Board) -> Part:
-    """Return the LUTs of a unit's adders: adder trees and accumulators.
+    """Return the LUTs of the adder trees and accumulators of a matrix-vector or vector-vector unit.
 
     The DSPs of a chain sum their own products. LUTs sum the results of the chains, and the products that are not in
     DSPs.
@@ -165,7 +166,7 @@ def _weights(graph: g.StreamGraph, index: int, op: g.Unit, fold: g.Fold, board: 
 
 
 def _vectors(block: g.Block, unit: _Arithmetic, fold: g.Fold, folds: tuple[int, int], board: Board) -> list[Part]:
-    """Return the hardware parts that store a unit's input vectors and results.
+    """Return the hardware parts that store the input vectors and results of a matrix-vector or vector-vector unit.
 
     A matrix-vector unit with NF above 1 stores the current vector, because each of the NF folds reads it. A unit with
     weights from DDR stores the vectors, sums and results of a whole frame, so that it reads each weight once per frame.

@@ -58,5 +58,5 @@ NOTHING = StreamingUsage()
 
 
 def sum_of(usages: Iterable[StreamingUsage]) -> StreamingUsage:
-    """Return the sum of ``usages``."""
+    """Return the resource amounts ``usages``, added up per resource."""
     return sum(usages, NOTHING)

@@ -140,7 +140,7 @@ def _turn(graph: g.StreamGraph, index: int) -> float:
 
 
 def edge_lag(edge: Edge) -> Lag:
-    """Return the data that the converters of a stream hold: read but not yet written, in frames.
+    """Return the data that the converters of a stream hold (read but not yet written), in frames, as a ``Lag``.
 
     A converter of channels stores at most a pixel. A converter of pixels stores at most the pixels of its larger word,
     and a converter of widths one word of each width.
@@ -304,7 +304,7 @@ def _scanned(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Window | MaxP
 
 
 def _walked_window(graph: g.StreamGraph, index: int, fold: g.Fold, op: g.Window) -> Lag:
-    """Return the lag in frames of a default window (walk.h). The computation uses pixels.
+    """Return the lag in frames of a default window (walk.h), which reads until it has the pixels of its next position.
 
     The block reads until it has the pixels of the next position. While it writes positions, it reads at an even pace,
     as long as its buffer has room.

@@ -126,7 +126,7 @@ def solve(program: Program, stop: Stop, known: Solution) -> Solution:
 
 
 def _concluded(last: Solution, best: Solution, bound: float) -> Solution:
-    """Return the final result of ``solve`` from the last search, the best folding and the bound.
+    """Return the final ``Solution`` of a folding search from its last solver run, the best folding and the lower bound.
 
     Args:
         last: The result of the search over all columns that a better folding could have.

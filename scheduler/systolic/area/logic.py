@@ -12,7 +12,8 @@ SOURCE = "estimate: adders, multiplexers, registers and memories counted from th
 
 @dataclass(frozen=True)
 class Fabric:
-    """Logic, as numbers of LUTs and FFs; both may be numpy grids."""
+    """An amount of FPGA logic: numbers of LUTs and FFs. Each may be a numpy grid, with one number per candidate
+    array."""
 
     lut: int
     ff: int
@@ -22,7 +23,7 @@ class Fabric:
 
 
 def of_six(array: Array) -> Fabric:
-    """Return the logic around DSPs that compute six products (array/pe_row_six.sv).
+    """Return the LUTs and FFs around DSPs that compute six products at once (array/pe_row_six.sv).
 
     Each sum has two trees of three-input adders, one for the even and one for the odd lanes. One more adder joins the
     trees, with the odd sum times 1 or 16, and an accumulator adds up the steps. A three-input adder takes one LUT per

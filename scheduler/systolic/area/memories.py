@@ -54,7 +54,7 @@ _UNITS: Mapping[str, Callable[[int, int, str], int]] = {
 
 @lru_cache(maxsize=1 << 16)
 def units(impl: str, bits: int, depth: int, family: str) -> int:
-    """Return the BRAM36s, URAMs or LUTs of one memory of ``depth`` words of ``bits`` bits.
+    """Return how many BRAM36s, URAMs or LUTs one memory of ``depth`` words of ``bits`` bits takes.
 
     For a product, return the DSPs or LUTs of one multiplier of ``bits`` × ``depth`` bits.
     """
@@ -68,18 +68,20 @@ Number = Callable[[Array], int]
 
 @dataclass(frozen=True)
 class Buffer:
-    """Equal simple dual port memories of an array, all built from the same primitive.
+    """A set of equal memories of the engine, such as the weight memories, with their number, size and possible
+    primitives.
 
     ``count``, ``bits`` and ``depth`` are functions of the array. They only do arithmetic, because the search passes an
     array whose numbers are numpy grids.
 
     Attributes:
         name: The buffer's name in placements and reports.
-        macro: The macro in the generated parameters.h that names the impl for its BIND pragma; "" if it has none.
+        macro: The macro in the generated parameters.h that names the primitive for the BIND pragma; "" if there is
+            none.
         count: The number of memories.
         bits: Bits per word.
         depth: Words per memory.
-        impls: The primitives that it can be built from.
+        impls: The names of the primitives that the memories can be built from.
         reason: Why a FIFO has its depth, for reports; "" for other memories.
     """
 
@@ -93,22 +95,23 @@ class Buffer:
 
 
 def word(array: Array) -> int:
-    """Return the bits of a word in DDR."""
+    """Return the bits of a DDR word of a feature map, which has one value per lane of the array."""
     return 8 * array.word_bytes
 
 
 def column_sums(array: Array) -> int:
-    """Return the bits of a word that holds one sum of each column."""
+    """Return the bits of a word with one accumulator sum per column of the array."""
     return array.sum_bits * array.columns
 
 
 def save_banks(array: Array) -> int:
-    """Return the row banks of arrange's buffer (saver/save.h, ROW_BANKS)."""
+    """Return the number of row banks in the output stage's reorder buffer (saver/save.h, ROW_BANKS)."""
     return np.maximum(array.save_rows, array.map_ports)  # type: ignore[no-any-return]
 
 
 def _arranged(array: Array) -> int:
-    """Return the words of one memory of arrange's buffer, which holds two chunks."""
+    """Return the depth, in words, of one memory of the output stage's reorder buffer, which holds two chunks of
+    columns."""
     rows = array.rows + 1 if array.upscale == 1 else array.upscale * array.rows  # saver/save.h, SAVED_ROWS
     return 2 * ceil_div(rows, save_banks(array)) * array.chunk
 
@@ -130,7 +133,8 @@ counts follow from the ARRAY_PARTITION pragmas."""
 
 
 def _port(name: str, count: Number, bits: Number) -> Buffer:
-    """Return the buffer of an m_axi adapter. It has no pragma, and Vitis HLS builds it from BRAM."""
+    """Return the read or write buffer of a DDR port's m_axi adapter. It has no pragma, and Vitis HLS builds it from
+    BRAM."""
     return Buffer(name, "", count, bits, lambda a: BURST_WORDS * OUTSTANDING, ("bram",))
 
 

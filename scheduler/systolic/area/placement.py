@@ -43,25 +43,27 @@ Placement = Mapping[str, str]
 
 
 def impls(buffer: Buffer, board: Board) -> tuple[str, ...]:
-    """Return the impls of a buffer that the board has. The first one is preferred if two take the same area."""
+    """Return the names of the primitives that a memory can be built from on the board. The first one is preferred at
+    equal area."""
     return tuple(impl for impl in buffer.impls if impl != "uram" or board.resources.uram)
 
 
 def placements(board: Board) -> Iterator[Placement]:
-    """Yield every choice of impls."""
+    """Yield every assignment of a primitive (BRAM, URAM, LUTRAM, or DSP and LUTs for products) to each buffer."""
     names = [buffer.name for buffer in PLACED]
     for choice in product(*(impls(buffer, board) for buffer in PLACED)):
         yield dict(zip(names, choice, strict=True))
 
 
 def placed_usage(array: Array, board: Board, placement: Placement) -> Usage:
-    """Return what the whole array uses with this placement."""
+    """Return the board resources of the whole engine if each buffer is built from the primitive in ``placement``."""
     parts = (used_by(buffer, array, placement[buffer.name], board) for buffer in PLACED)
     return sum(parts, fixed_usage(array, board))
 
 
 def place(array: Array, board: Board) -> tuple[Placement, Usage]:
-    """Return the placement of least area that fits, and what the whole array uses with it.
+    """Return the assignment of primitives to buffers with the least area that fits the board, and the engine's
+    resources with it.
 
     If no placement fits, return the one that exceeds the board least (see ``excess``).
     """
@@ -83,7 +85,7 @@ def holds_maps(array: Array, board: Board) -> bool:
 
 
 def excess(usage: Usage, board: Board) -> float:
-    """Return the largest share of any resource that is used. It is above 1 if the design does not fit."""
+    """Return the largest used share of any board resource. It is above 1 if the design does not fit."""
     resources = board.resources
     pairs = (
         (usage.dsp, resources.dsp),
@@ -100,11 +102,11 @@ def excess(usage: Usage, board: Board) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """One primitive for one buffer, on a grid of arrays.
+    """One primitive for one buffer, with its number of units and area for each array of a grid.
 
     Attributes:
         resources: The names of the board's resources that one unit takes.
-        count: Units of the primitive; above the board's total if the choice is not allowed.
+        count: The number of units of the primitive; above the board's total if the choice is not allowed.
         area: Area of these units, in the unit of ``area``.
     """
 
@@ -126,7 +128,8 @@ def _choices(buffer: Buffer, grid: Array, board: Board) -> list[_Choice]:
 
 
 def least_areas(grid: Array, board: Board) -> Numbers:
-    """Return the least area of any placement that fits, NEVER for arrays that fit with none.
+    """Return, per array of a grid, the least area of any assignment of primitives that fits the board, or NEVER if none
+    fits.
 
     Args:
         grid: An array whose numbers are integers, or numpy grids of integers that broadcast together.
@@ -148,7 +151,7 @@ def least_areas(grid: Array, board: Board) -> Numbers:
 
 
 def _fixed_room(grid: Array, board: Board) -> dict[str, Numbers]:
-    """Return the units of each resource left for PLACED, after everything without a choice of primitives."""
+    """Return the amount of each board resource that is left for buffers with a choice, after all parts without one."""
     resources = board.resources
     room: dict[str, Any] = {"dsp": resources.dsp - grid.mac_dsps, "lut": resources.lut - fabric(grid).lut}
     room |= {"bram36": resources.bram36, "uram": resources.uram, "lutram": resources.lutram}
@@ -159,7 +162,7 @@ def _fixed_room(grid: Array, board: Board) -> dict[str, Numbers]:
 
 
 def _room_after_smallest(room: Mapping[str, Numbers], options: Sequence[Sequence[_Choice]]) -> dict[str, Numbers]:
-    """Return the units of each resource left over if every buffer takes its choice of least area."""
+    """Return the amount of each board resource that is left if every buffer takes its primitive of least area."""
     remaining = dict(room)
     for choices in options:
         areas = np.stack(np.broadcast_arrays(*(c.area for c in choices)))
@@ -176,7 +179,8 @@ def _room_after_smallest(room: Mapping[str, Numbers], options: Sequence[Sequence
 def _enumerate(
     options: Sequence[Sequence[_Choice]], room: Mapping[str, Numbers], fixed: Numbers, best: Numbers
 ) -> None:
-    """Search all choices in the cells of the grid that are still NEVER, and write their least area into ``best``.
+    """Search all assignments of primitives for the arrays that are still NEVER, and write their least area into
+    ``best``.
 
     Cells in which the parts without a choice exceed the board are skipped.
 
@@ -205,7 +209,7 @@ def _enumerate(
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """One buffer of the branch and bound.
+    """One level of the branch and bound: a buffer with its possible primitives.
 
     Attributes:
         choices: Its choices of primitives.
@@ -223,7 +227,8 @@ def _branch(
     cells: npt.NDArray[np.intp],
     areas: Numbers,
 ) -> None:
-    """Write the least area over all choices for ``stages`` into ``areas``, for the given cells.
+    """Write the least area over all primitives of the remaining buffers into ``areas``, for the given arrays of the
+    grid.
 
     Args:
         stages: The buffers that have no choice yet.

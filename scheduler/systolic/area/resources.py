@@ -26,7 +26,7 @@ from scheduler.systolic.engines.table import ENGINE_NAMED
 
 @dataclass(frozen=True)
 class Usage:
-    """Resources that are used, estimated from the shapes of primitives before any vendor tool runs.
+    """The board resources of a design or of a part of it, estimated before any vendor tool runs.
 
     Attributes:
         dsp: DSPs.
@@ -70,7 +70,7 @@ compute six products, because the Saver then gets more sums per cycle from the s
 
 
 def used_as(impl: str, count: int) -> Usage:
-    """Return the usage of ``count`` units of a primitive."""
+    """Return the board resources that ``count`` units of the primitive ``impl`` take."""
     return Usage(**dict.fromkeys(RESOURCES[impl], count))
 
 
@@ -90,34 +90,36 @@ PLACED = (*BUFFERS, PRODUCTS)
 
 
 def built(array: Array) -> tuple[Buffer, ...]:
-    """Return the buffers of ``PLACED`` that the array has. An array may have no map buffers."""
+    """Return the buffers of ``PLACED``, which have a choice of primitives, that this array has. An array may have no
+    map buffers."""
     return tuple(buffer for buffer in PLACED if buffer.depth(array) > 0)
 
 
 def fixed(array: Array) -> tuple[Buffer, ...]:
-    """Return the memories that have no choice of primitives: buffers of ports, FIFOs and activation tables."""
+    """Return the engine's memories without a choice of primitives: port buffers, FIFOs and activation tables."""
     return (*PORT_BUFFERS, *ENGINE_NAMED[array.engine].fifos, TABLES)
 
 
 def fabric(array: Array) -> Fabric:
-    """Return the logic of ``array``; its numbers may be grids."""
+    """Return the LUTs and FFs of the logic of ``array``, whose numbers may be numpy grids."""
     return ENGINE_NAMED[array.engine].fabric(array)
 
 
 def fixed_usage(array: Array, board: Board) -> Usage:
-    """Return the usage that no placement changes: the PEs' DSPs, the engine's logic and the memories of ``fixed``."""
+    """Return the board resources that no choice of primitives changes: the PEs' DSPs, the logic and the fixed
+    memories."""
     parts = (used_by(buffer, array, buffer.impls[0], board) for buffer in fixed(array))
     return sum(parts, Usage(dsp=array.mac_dsps, lut=fabric(array).lut))
 
 
 def used_by(buffer: Buffer, array: Array, impl: str, board: Board) -> Usage:
-    """Return what ``buffer`` of ``array`` uses if it is built from the primitive ``impl``."""
+    """Return the board resources of ``buffer`` of ``array`` if it is built from the primitive ``impl``."""
     memory = units(impl, int(buffer.bits(array)), int(buffer.depth(array)), board.family)
     return used_as(impl, int(allowed(impl, np.int64(buffer.count(array) * memory), array, board)))
 
 
 def allowed(impl: str, count: Any, array: Array, board: Board) -> Any:
-    """Return ``count``, or one more than the board's LUTs if multipliers in LUTs exceed PRODUCT_LUT_SHARE.
+    """Return the number of units ``count``, or more than the board has if LUT multipliers exceed PRODUCT_LUT_SHARE.
 
     A count above the board's total makes the choice not fit. ``count`` may be an integer or a grid of integers.
     """
@@ -133,7 +135,8 @@ WHOLE = 10**12
 
 
 def unit_areas(board: Board) -> Usage:
-    """Return the area of one DSP, BRAM36, URAM and LUT. A LUT that is used as memory counts once, as a LUT."""
+    """Return the area of one DSP, BRAM36, URAM and LUT, in 10⁻¹² boards. A LUT that is used as memory counts once, as a
+    LUT."""
     total = board.resources
     kinds = 4 if total.uram else 3
     return Usage(
@@ -145,7 +148,8 @@ def unit_areas(board: Board) -> Usage:
 
 
 def area(usage: Usage, board: Board) -> int:
-    """Return the mean share of the board's DSPs, BRAM36s, LUTs and URAMs (if it has any) that is used, times 10¹².
+    """Return the resources as one number: the mean used share of the board's DSPs, BRAM36s, LUTs and URAMs (if any),
+    times 10¹².
 
     It is a sum over units, so that each part of a design can be minimised alone while the board has room.
     """
@@ -154,7 +158,8 @@ def area(usage: Usage, board: Board) -> int:
 
 
 def fifo_table(array: Array) -> tuple[FifoRow, ...]:
-    """Return the FIFOs between the processes of the array's engine, without FIFOs whose count is 0."""
+    """Return the FIFOs between the processes of the array's engine, as rows for reports. FIFOs with a count of 0 are
+    left out."""
     rows = (
         FifoRow(
             fifo.name,

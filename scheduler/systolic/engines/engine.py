@@ -20,7 +20,8 @@ S = TypeVar("S", bound=Progress)
 
 
 class Engine(Protocol[S]):
-    """An engine: the cycles of a pass step by step, lower bounds of these cycles, its logic and its FIFOs.
+    """The interface of an engine (C++ or SystemVerilog) to the scheduler: its modelled cycles, bounds of them, its
+    logic and its FIFOs.
 
     The loop over the tiles of a pass (scheduler/systolic/model/passes.py) is the same for all engines. It calls these
     functions in this order:
@@ -41,25 +42,25 @@ class Engine(Protocol[S]):
 
     @property
     def fetches_alone(self) -> bool:
-        """Whether the engine fetches the words of a pass in a separate loop before the pass, and does nothing else."""
+        """Whether the engine fetches the program words of a pass before it, in a loop that runs alone."""
         ...
 
     # --- cycles of a pass
 
     def begin(self, grid: PassGrid) -> S:
-        """Return the state before the first tile, when the first rows of the pass are in the row buffer."""
+        """Return the model's state at the start of a layer's pass, when its first input rows are in the row buffer."""
         ...
 
     def rows(self, grid: PassGrid, row_tile: int) -> RowLoad:
-        """Return the rows of the next row tile, which are loaded while ``row_tile`` is computed."""
+        """Return the input rows that are loaded while ``row_tile`` is computed: the rows of the next row tile."""
         ...
 
     def expect(self, grid: PassGrid, state: S, phase: RowPhase) -> Expected:
-        """Return the data that are expected to move during the tiles of the phase."""
+        """Return the DDR data that are expected to move while the array computes one row tile (a phase of rows)."""
         ...
 
     def tile(self, grid: PassGrid, state: S, start: Times, traffic: TileTraffic) -> S:
-        """Return the state when the array has finished a tile.
+        """Return the model's state when the array has finished a tile: one channel tile of one row tile.
 
         Args:
             grid: The pass.
@@ -70,11 +71,12 @@ class Engine(Protocol[S]):
         ...
 
     def load_weights(self, grid: PassGrid, state: S, phase: WeightPhase) -> S:
-        """Return the state at the end of a phase: its weights are fed, and the next weights are in the buffer."""
+        """Return the model's state when a weight tile has been fed to the array and the next weights are in the
+        buffer."""
         ...
 
     def load_rows(self, grid: PassGrid, begun: S, state: S, phase: RowPhase, expected: Expected) -> S:
-        """Return the state at the end of a phase of rows.
+        """Return the model's state when a row tile's rows have been fed to the array and the next rows are loaded.
 
         Args:
             grid: The pass.
@@ -86,20 +88,21 @@ class Engine(Protocol[S]):
         ...
 
     def end(self, grid: PassGrid, state: S) -> Times:
-        """Return the time at which the pass ends.
+        """Return the cycle at which a pass of a layer ends.
 
         Its last results are then written, and the first weights of the next pass are in the buffer.
         """
         ...
 
     def program(self, grid: PassGrid) -> Times:
-        """Return the cycles in which the engine fetches the pass's words of the layer program and does nothing else."""
+        """Return the cycles in which the engine only fetches the program words of a layer's pass, and does nothing
+        else."""
         ...
 
     # --- lower bounds of the cycles of a pass, for the search
 
     def least_fill(self, shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr: DdrTiming) -> int:
-        """Return a lower bound of the cycles before the array's first step.
+        """Return a lower bound of a pass's cycles before the array's first step.
 
         Args:
             shape: The layer.
@@ -111,33 +114,34 @@ class Engine(Protocol[S]):
         ...
 
     def least_drain(self, shape: LayerShape, rows: int, ddr: DdrTiming) -> int:
-        """Return a lower bound of the cycles after the array's last step."""
+        """Return a lower bound of a pass's cycles after the array's last step."""
         ...
 
     def least_weights(self, cycles: int, ddr: DdrTiming) -> int:
-        """Return a lower bound of the cycles before the array can use the last weights of a transfer of ``cycles``."""
+        """Return a lower bound of the cycles until the array can use the last of the weights that take ``cycles`` to
+        read."""
         ...
 
     def least_program(self, ddr: DdrTiming) -> int:
-        """Return a lower bound of ``program``."""
+        """Return a lower bound of ``program``, the cycles in which the engine only fetches a pass's program words."""
         ...
 
     # --- the array
 
     def fabric(self, array: Array) -> Fabric:
-        """Return the logic of ``array``, whose numbers may be numpy grids."""
+        """Return the LUTs and FFs of the engine's logic for ``array``, whose numbers may be numpy grids."""
         ...
 
     @property
     def fifos(self) -> tuple[Buffer, ...]:
-        """The FIFOs between the engine's processes."""
+        """The FIFOs between the engine's processes, with their numbers, widths and depths."""
         ...
 
     @property
     def factor_bits(self) -> int:
-        """The factor's bits in the LUT count of a requantiser's multiplier, if it is built in LUTs."""
+        """The bits of the second factor with which a requantiser's multiplier is counted if it is built in LUTs."""
         ...
 
     def sum_bits(self, shapes: Sequence[LayerShape]) -> int:
-        """Return the bits that the accumulators of an array have for these layers."""
+        """Return the bits of the array's accumulators for these layers."""
         ...

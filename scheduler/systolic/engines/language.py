@@ -12,7 +12,7 @@ from contract.geometry import HLS, RTL
 
 @dataclass(frozen=True)
 class Language:
-    """A language that the engine is written in.
+    """A language that the engine is generated in (C++ for HLS, or SystemVerilog), with what it supports.
 
     Attributes:
         name: Its name in files and on the command line.
@@ -30,7 +30,7 @@ class Language:
     weight_registers: bool
 
     def dsp_registers(self, dsp_products: int) -> bool:
-        """Return the ``dsp_registers`` of an array whose DSPs have this number of products."""
+        """Return whether an array has ``dsp_registers`` (weights passed on in registers), for its products per DSP."""
         return self.weight_registers and dsp_products > 0
 
 
@@ -47,7 +47,7 @@ LANGUAGES: Mapping[str, Language] = MappingProxyType(
 
 
 def language_named(name: str) -> Language:
-    """Return the language; raise ChoiceError if there is no language of this name."""
+    """Return the engine language of this name; raise ChoiceError if there is none."""
     if name not in LANGUAGES:
         raise ChoiceError("engine", name, tuple(LANGUAGES))
     return LANGUAGES[name]

@@ -163,7 +163,7 @@ class PassGrid:
 
     @cached_property
     def map_bytes(self) -> Times:
-        """Bytes per cycle that all map ports together move in one direction."""
+        """Bytes per cycle that all map ports together can read, or can write."""
         return np.asarray(self.arrays.map_ports * self.arrays.word_bytes, np.float64)
 
     @cached_property
@@ -264,7 +264,8 @@ class PassGrid:
         return rows_in(self.shape, self.arrays.rows, 1)
 
     def loads_of(self, strides: int) -> Times:
-        """Return the iterations in which load fills the row buffer with this number of row strides (loader/load.h).
+        """Return the iterations in which load fills the row buffer with ``strides`` row strides (groups of ``stride``
+        input rows).
 
         One row stride per map port is loaded at the same time. From a map buffer it is one per bank that can be moved
         together.
@@ -299,7 +300,7 @@ class PassGrid:
 
     @cached_property
     def no_rows(self) -> RowLoad:
-        """The empty work of load while no input rows are loaded."""
+        """The work of the load process while no input rows are loaded, which is zero."""
         zero = self.flat(0.0)
         return RowLoad(zero, zero, zero, zero)
 

@@ -62,7 +62,7 @@ response to the end of write_rows."""
 
 
 class HlsEngine:
-    """The engine in C++: its loops feed and load in the same iterations, and its pipelines stop without input.
+    """The engine in C++ (HLS): its loops feed and load in the same iterations, and its pipelines stop without input.
 
     See ``scheduler.systolic.engines.engine.Engine``.
     """
@@ -73,7 +73,8 @@ class HlsEngine:
     factor_bits = MULTIPLIER_BITS
 
     def begin(self, grid: PassGrid) -> State:
-        """Return the state when load has stored the first rows in the banks of the row buffer."""
+        """Return the model's state at the start of a pass, when the first input rows are in the banks of the row
+        buffer."""
         ddr, zero = grid.ddr, grid.flat(0.0)
         tile = grid.shape.steps * grid.step_words
         request, rows = _first_rows(grid)
@@ -103,11 +104,12 @@ class HlsEngine:
         )
 
     def rows(self, grid: PassGrid, row_tile: int) -> RowLoad:
-        """Return the next rows. Padding rows below the map take iterations of load too, but no words."""
+        """Return the input rows to load during row tile ``row_tile``. Padding rows below the map take loop iterations
+        too, but no words."""
         return grid.rows_after(row_tile)
 
     def expect(self, grid: PassGrid, state: State, phase: RowPhase) -> Expected:
-        """Return the data that move during the tiles.
+        """Return the DDR data that are expected to move while the array computes one row tile.
 
         If loading takes longer than the computation, the rest of the rows is read after the last tile.
         """
@@ -123,16 +125,19 @@ class HlsEngine:
         return Expected(rows.bytes * share, late, phase.weight_words, save_pace(grid, state, saved_rows, read))
 
     def tile(self, grid: PassGrid, state: State, start: Times, traffic: TileTraffic) -> State:
-        """Return the state when the output stage has taken the sums, and the DDR has moved the requested data."""
+        """Return the model's state when the output stage has taken a tile's sums, and the DDR has moved the requested
+        data."""
         tile = tile_save(grid, traffic)
         return move(grid, state, save(grid, state, start, tile), start, traffic, tile)
 
     def load_weights(self, grid: PassGrid, state: State, phase: WeightPhase) -> State:
-        """Return the state when the loop of feed_weights ends, which feeds a weight tile and loads the next one."""
+        """Return the model's state when the loop of feed_weights ends, which feeds one weight tile and loads the
+        next."""
         return load_weights(grid, state, phase)
 
     def load_rows(self, grid: PassGrid, begun: State, state: State, phase: RowPhase, expected: Expected) -> State:
-        """Return the state when the loop of load ends, which feeds the rows of a tile and loads the next ones."""
+        """Return the model's state when the loop of load ends, which feeds the rows of one row tile and loads the next
+        ones."""
         words = expected.weight_words
         if phase.channel_tile is None:
             state = changed(state, ddr_done=state.ddr_done + expected.late_row_bytes / grid.rate)
@@ -141,7 +146,8 @@ class HlsEngine:
         return load_rows(grid, state, phase, saved_bytes, words * grid.weight_bytes)
 
     def end(self, grid: PassGrid, state: State) -> Times:
-        """Return the time at which the last burst is answered and the next pass's first weights are in the buffer.
+        """Return the cycle at which a pass ends: its last DDR write is answered and the next pass's first weights are
+        loaded.
 
         Before the last burst, the last results pass through the rows' skew and the Saver's pipelines, and arrange
         outputs its last chunks.
@@ -158,11 +164,12 @@ class HlsEngine:
         return latest(last.answered + 1, transferred, state.weights_ready) + REGION
 
     def program(self, grid: PassGrid) -> Times:
-        """Return the cycles of fetch_pass, a loop that runs before the others."""
+        """Return the cycles of fetch_pass, a loop that reads a pass's program words before the other processes
+        start."""
         return grid.flat(program_cycles(grid.ddr, grid.shape.pass_words))
 
     def least_fill(self, shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr: DdrTiming) -> int:
-        """Return a lower bound of the cycles before the array's first step; see ``_first_rows``."""
+        """Return a lower bound of a pass's cycles before the array's first step; see ``_first_rows``."""
         groups = ceil_div(rows + shape.ahead, moved_together(shape, rows) if shape.from_chip else map_ports)
         loaded = groups * shape.phases * row_words + 2 * LOAD_STAGES
         if shape.from_chip:
@@ -170,29 +177,29 @@ class HlsEngine:
         return 1 + ddr.read_latency + READ_STAGES + loaded
 
     def least_drain(self, shape: LayerShape, rows: int, ddr: DdrTiming) -> int:
-        """Return a lower bound of the cycles after the array's last step; see ``end``."""
+        """Return a lower bound of a pass's cycles after the array's last step; see ``end``."""
         drained = skew_of(rows) + LEAST_STAGES + CHUNK_BUBBLE + REGION
         return drained if shape.to_chip else drained + 1 + ddr.write_latency + ANSWER
 
     def least_weights(self, cycles: int, ddr: DdrTiming) -> int:
-        """Return a lower bound of the cycles before the weights can be used; see ``_first_weight``."""
+        """Return a lower bound of a pass's cycles before its first weights can be used; see ``_first_weight``."""
         return 1 + ddr.read_latency + READ_STAGES + cycles + 2 * FEED_STAGES
 
     def least_program(self, ddr: DdrTiming) -> int:
-        """Return a lower bound of ``program``."""
+        """Return a lower bound of ``program``, the cycles of fetch_pass."""
         return program_cycles(ddr)
 
     def fabric(self, array: Array) -> Fabric:
-        """Return the logic of ``array``."""
+        """Return the LUTs and FFs of the C++ engine's logic for ``array``."""
         return hls_fabric(array)
 
     def sum_bits(self, shapes: Sequence[LayerShape]) -> int:
-        """Return SUM_BITS, because the accumulators are of type ``int``."""
+        """Return the accumulators' bits, which are always SUM_BITS because their C++ type is ``int``."""
         return SUM_BITS
 
 
 def program_cycles(ddr: DdrTiming, words: int = PASS_WORDS) -> int:
-    """Return the cycles of fetch_pass: one per word of a pass, and the DDR's latency."""
+    """Return the cycles in which fetch_pass reads a pass's program: one per 32-bit word, plus the DDR's latency."""
     return words + max(ddr.read_latency, REQUEST_STAGES + 1) + 2
 
 
@@ -200,7 +207,8 @@ def program_cycles(ddr: DdrTiming, words: int = PASS_WORDS) -> int:
 
 
 def _first_rows(grid: PassGrid) -> tuple[Times, Times]:
-    """Return the time of the first row's request, and the time at which load has the last word of the first tile."""
+    """Return the cycle of a pass's first row request, and the cycle at which load has the last word of the first row
+    tile."""
     iterations = grid.loads_of(grid.arrays.rows + grid.shape.ahead)
     if grid.shape.from_chip:
         return grid.flat(0.0), iterations
@@ -209,7 +217,7 @@ def _first_rows(grid: PassGrid) -> tuple[Times, Times]:
 
 
 def _first_weight(grid: PassGrid) -> Times:
-    """Return the time at which feed_weights has the first word that the pass loads.
+    """Return the cycle of a pass at which feed_weights has the first weight word from DDR.
 
     read_weights first requests two tiles, if the pass loads two or more.
     """
@@ -222,7 +230,8 @@ def _first_weight(grid: PassGrid) -> Times:
 
 
 def standing_chunks(grid: PassGrid, end: State) -> Times:
-    """Return the number of chunks, before the last two, with results in the pipelines when the array ends.
+    """Return how many chunks (groups of output columns), before the last two, still have results in the pipelines when
+    the array ends.
 
     It is above 0 only if chunks have few results. In a tile of several chunks, only the last one can be that short.
     """
@@ -233,7 +242,8 @@ def standing_chunks(grid: PassGrid, end: State) -> Times:
 
 
 def drained(grid: PassGrid, end: State) -> tuple[State, Times]:
-    """Return ``end`` after arrange has taken all chunks but the last one, and the time of the last result in arrange.
+    """Return the state ``end`` after the output stage's arrange has taken all chunks but the last, and the cycle of the
+    last result.
 
     The chunks in the pipelines follow each other, and each is output before the next one.
     """

@@ -38,14 +38,14 @@ PLACE_BITS = 9
 
 
 def hls_fabric(array: Array) -> Fabric:
-    """Return the logic of ``array`` in C++. The numbers of ``array`` may be numpy grids."""
+    """Return the LUTs and FFs of the C++ engine's logic for ``array``, whose numbers may be numpy grids."""
     products = PASS_PRODUCTS + PORT_PRODUCTS * array.map_ports + ADDED_PRODUCTS * array.added_maps
     addresses = Fabric(products * product_luts(ADDRESS_BITS, COUNT_BITS), 0)
     return _rows(array) + _pes(array) + _pools(array) + _requantisers(array) + addresses
 
 
 def _rows(array: Array) -> Fabric:
-    """Return the logic that moves words from the row buffer's banks to the rows of the array."""
+    """Return the LUTs of the multiplexers that move words from the row buffer's banks to the rows of PEs."""
     word = 8 * array.word_bytes
     rotation = array.packing.positions * array.rows * word * ceil_div(array.rows - 1, 3)
     windows = array.packing.positions * array.rows * word * ceil_div(array.word_pixels, 3)
@@ -55,7 +55,7 @@ def _rows(array: Array) -> Fabric:
 
 
 def leaping_rows(array: Array) -> Fabric:
-    """Return the logic that reads maps on chip with a stride above 2.
+    """Return the LUTs of the multiplexers that read feature maps from a map buffer on chip with a stride above 2.
 
     It selects LEAPS words, each from any bank of the map buffer. Each bank of the row buffer then takes one of these
     words, and each bank of the map buffer takes one of their addresses.
@@ -66,7 +66,7 @@ def leaping_rows(array: Array) -> Fabric:
 
 
 def _pes(array: Array) -> Fabric:
-    """Return the logic around the DSPs of the PEs: delays of the operands, and adders and registers of the sums."""
+    """Return the LUTs and FFs around the DSPs of the PEs: operand delays, and adders and registers of the sums."""
     shared = array.rows * array.columns // array.packing.columns
     chains, fields = ceil_div(array.lanes, array.pack_chain), array.packing.products
     # Each field of a chain but the lowest is corrected by the sign of the field below. Then all are accumulated.
@@ -80,7 +80,7 @@ def _pes(array: Array) -> Fabric:
 
 
 def _pools(array: Array) -> Fabric:
-    """Return the logic of pool: the comparators, and the multipliers for products of maps.
+    """Return the LUTs of the max pool's comparators, and of the multipliers for element-wise products of maps.
 
     If windows are compared, a further multiplexer selects between the new sum and the larger one.
     """
@@ -97,7 +97,7 @@ For the engine in SystemVerilog, Yosys counts 16 in the requantiser, and 35 to 7
 
 
 def _requantisers(array: Array) -> Fabric:
-    """Return the logic of the requantisers and of residual adds."""
+    """Return the LUTs and FFs of the requantisers and of the residual adds."""
     requantised = array.save_rows * array.columns
     luts = requantised * (SUM_BITS + 2 * 48 + 64)  # bias, rounding, shift by 4:1 stages
     # If offsets are added after the products, multiplexers select between two biases, multipliers and addends.

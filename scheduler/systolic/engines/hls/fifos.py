@@ -36,7 +36,7 @@ The row above reads weights, writes them one cycle later, and they then pass thr
 
 
 def _fifo(name: str, count: Number, bits: Number, depth: Number, reason: str = IN_STEP) -> Buffer:
-    """Return ``count`` FIFOs that implement the stream ``name`` of the generated top function.
+    """Return the description of the ``count`` FIFOs that implement the stream ``name`` of the generated top function.
 
     The FIFOs are shallow and wide. They are bound to shift registers, because the tool would build FIFOs of more than
     1,024 bits as memories.
@@ -49,7 +49,7 @@ def _wait(_: Array) -> int:
 
 
 def row_fifo_words(rows: int, positions: int) -> int:
-    """Return the depth, in words, of the FIFOs before and after the rows of PEs.
+    """Return the depth, in words, of the FIFOs of activations before the rows of PEs and of sums after them.
 
     The depth covers the lag of the last row even if the tool builds these FIFOs as memories, which have a longer
     latency. From 11 rows on this is more than 32 words, and each bit then takes a second LUT. If two positions share a
@@ -64,7 +64,7 @@ def row_fifo_words(rows: int, positions: int) -> int:
 
 
 def held_positions(array: Array) -> int:
-    """Return the positions that the FIFOs before and after each row of PEs hold."""
+    """Return how many output pixels' data the FIFOs before and after each row of PEs can hold."""
     return row_fifo_words(array.rows, array.packing.positions)
 
 

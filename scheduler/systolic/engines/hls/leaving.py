@@ -60,22 +60,24 @@ ENTERED = 2
 
 
 def arrange_stages(grid: PassGrid) -> int:
-    """Return the depth of arrange's pipeline."""
+    """Return the pipeline depth, in cycles, of arrange: the output stage's process that reorders results into DDR
+    words."""
     return ARRANGE_STAGES + ADD_STAGES * grid.arrays.added_maps
 
 
 def chunk_bubble(grid: PassGrid) -> int:
-    """Return CHUNK_BUBBLE of these arrays, with the stages for residual adds."""
+    """Return the cycles that arrange (the output stage's reordering) loses between two chunks of columns on these
+    arrays."""
     return CHUNK_BUBBLE + ADD_STAGES * grid.arrays.added_maps
 
 
 def uses_ports(shape: LayerShape) -> bool:
-    """Return whether the Saver depends on DDR: it writes its map to DDR, or adds a map from DDR."""
+    """Return whether the output stage depends on DDR in a layer: it writes the map to DDR, or adds a map from DDR."""
     return not shape.to_chip or adds_from_ddr(shape)
 
 
 def leaving_rows(grid: PassGrid) -> Times:
-    """Return the rows of a chunk that arrange outputs per iteration (saver/save.h, leave_together)."""
+    """Return how many rows of output words arrange writes per iteration (saver/save.h, leave_together)."""
     arrays = grid.arrays
     if grid.shape.added:
         return grid.flat(1.0)
@@ -84,18 +86,18 @@ def leaving_rows(grid: PassGrid) -> Times:
 
 
 def save_bytes(grid: PassGrid) -> Times:
-    """Return the bytes per cycle of the ports that write results."""
+    """Return the bytes per cycle of all DDR ports that write results together."""
     return np.asarray(save_ports(grid) * grid.arrays.word_bytes, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Sent:
-    """The times in which a port writes one chunk, in cycles.
+    """The cycles that a DDR port takes to write one chunk (a group of output columns), split into its causes.
 
     Attributes:
         words: Words of the chunk per port.
-        burst: Words per burst.
-        first: Cycles of the first round.
+        burst: Words per DDR burst.
+        first: Cycles of the first round, which is a group of bursts that are requested together.
         cycles: Cycles of all rounds, with the waits of later rounds for responses.
         after: Cycles from the last word in the memory's buffer to the end of the chunk.
         requests: Cycles before the first word.
@@ -124,7 +126,7 @@ class Sent:
 
 @dataclass(frozen=True, eq=False)
 class Port:
-    """The times of a port at the end of a chunk.
+    """The times at which a writing DDR port is done with a chunk (a group of output columns), in cycles of the pass.
 
     Attributes:
         free: Time at which write_rows has finished the chunk.
@@ -138,7 +140,8 @@ class Port:
 
 
 def sent(grid: PassGrid, columns: Times, port_words: Times) -> Sent:
-    """Return the times of a chunk of ``columns`` columns with ``port_words`` words per column and port."""
+    """Return the cycles in which a port writes a chunk of ``columns`` columns with ``port_words`` words per column and
+    port."""
     return grid.once(_sent, columns, port_words)
 
 
@@ -175,7 +178,8 @@ def _sent(grid: PassGrid, columns: Times, port_words: Times) -> Sent:
 
 
 def _held(burst: Times, bursts: Times, late: Times, interval: Times) -> Times:
-    """Return the cycles in which a port empties a full FIFO, including the starts of rounds in this time."""
+    """Return the cycles in which a writing port empties its full FIFO, including the starts of rounds of bursts
+    meanwhile."""
     rounds = ceiling(bursts / BURSTS_TOGETHER)
     last, words = bursts - BURSTS_TOGETHER * (rounds - 1), burst * bursts
     begun = np.clip(np.floor((FIFO_DEPTH - last * burst) / (BURSTS_TOGETHER * burst)) + 1, 0, rounds - 1)
@@ -184,7 +188,7 @@ def _held(burst: Times, bursts: Times, late: Times, interval: Times) -> Times:
 
 
 def behind_last_word(chunk: Sent, together: Times) -> Times:
-    """Return the cycles from the last word in the FIFO to the end of the chunk, if the port waits for words.
+    """Return the cycles from the last word in a writing port's FIFO to the chunk's end, if the port waits for words.
 
     Args:
         chunk: The times of the chunk.
@@ -195,7 +199,7 @@ def behind_last_word(chunk: Sent, together: Times) -> Times:
 
 
 def send(grid: PassGrid, before: Port, chunk: Sent, first_word: Times, pace: Times) -> Port:
-    """Return the times of the port after it has written a chunk.
+    """Return the times of a writing port after it has written a further chunk of output columns.
 
     The DDR moves a burst when all its words are in the memory's buffer, after the bursts of the chunk before.
 
@@ -223,7 +227,7 @@ def send(grid: PassGrid, before: Port, chunk: Sent, first_word: Times, pace: Tim
 
 
 class Chunk(Protocol):
-    """The fields of a State that describe the last chunk that arrange has taken; state.py explains them."""
+    """The fields of a ``State`` that describe the last chunk of output columns that arrange has taken."""
 
     @property
     def chunk_columns(self) -> Times: ...
@@ -243,7 +247,8 @@ class Chunk(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Leaving:
-    """The times of a phase of arrange, in which it takes one chunk and outputs the chunk before.
+    """The times of one phase of arrange, in which it takes the results of one chunk and outputs the words of the chunk
+    before.
 
     Attributes:
         arrange_done: Time at which arrange has taken the last result of the chunk.
@@ -263,7 +268,7 @@ class Leaving:
 
 
 def leaving(grid: PassGrid, before: Chunk, begin: Times, taken: Times, fills: Times) -> Leaving:
-    """Return the times of a phase of arrange.
+    """Return the times of one phase of arrange: it takes ``fills`` results of a chunk and outputs the chunk before.
 
     Args:
         grid: The pass.

@@ -51,14 +51,14 @@ LEAD = 2
 
 @dataclass(frozen=True, eq=False)
 class TileSave:
-    """The numbers with which the output stage saves one channel tile of one row tile.
+    """The output stage's work per output column and its lags, in cycles, for one tile (a channel tile of a row tile).
 
     Attributes:
-        groups: Groups of rows per column.
+        groups: Groups of rows that are requantised together, per column.
         pool_cycles: Iterations of pool per column.
         port_words: Words per column and port.
         word_cycles: Cycles in which the DDR moves a word of each port.
-        lag: Cycles from a position of the array to its last result in arrange.
+        lag: Cycles from a position (output pixel) in the array to its last result in arrange.
         frozen_columns: Columns in the array's pipelines when the tile begins.
         pushed_cycles: Cycles in which the groups in the pipelines after pool reach arrange at the end of a chunk.
     """
@@ -74,7 +74,8 @@ class TileSave:
 
 @dataclass(frozen=True, eq=False)
 class _Flow:
-    """The fields of a State that a chunk changes, and ``last_result``.
+    """The fields of the model's ``State`` that change when the output stage processes a chunk of columns, and
+    ``last_result``.
 
     ``last_result`` is the time at which arrange has taken the last result of the chunk before.
     """
@@ -117,13 +118,13 @@ _LEVELS = (
 
 
 def tile_save(grid: PassGrid, traffic: TileTraffic) -> TileSave:
-    """Return the numbers with which the output stage saves a tile."""
+    """Return the output stage's work and lags for one tile, with the DDR pace of ``traffic``."""
     kind = np.asarray([traffic.saved_rows, traffic.blocks, traffic.last], np.float64)
     return changed(grid.once(_tile_save, kind), word_cycles=traffic.word_cycles)
 
 
 def _tile_save(grid: PassGrid, kind: Times) -> TileSave:
-    """Return the numbers of ``tile_save``, except for ``word_cycles``.
+    """Return the output stage's work and lags for one kind of tile, without the DDR pace ``word_cycles``.
 
     Args:
         grid: The pass.
@@ -149,7 +150,8 @@ def _tile_save(grid: PassGrid, kind: Times) -> TileSave:
 
 
 def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
-    """Return the state after a tile with the Saver's back-pressure. The array takes its first position at ``start``."""
+    """Return the model's state after the output stage has saved a tile that the array starts at ``start``, with
+    back-pressure."""
     chunk = np.asarray(grid.arrays.chunk, np.float64)
     count, full_cycles = ceiling(grid.columns / chunk), chunk * grid.column_cycles
     flow = _resumed(grid, state, start, tile)
@@ -170,7 +172,7 @@ def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
 
 
 def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flow:
-    """Return the flow at the start of a tile.
+    """Return the output stage's state at the start of a tile, when results that waited in stopped pipelines move again.
 
     Results that were in the pipelines reach arrange first. If they belong to more than the last chunk, arrange must
     output the chunk before it first.
@@ -207,7 +209,7 @@ def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flo
 
 
 def resumed_answers(grid: PassGrid, chunk: Sent, begin: Times, words: Times, pace: Times) -> Times:
-    """Return the time of the response to a chunk of which some words were output before a pause.
+    """Return the cycle of the DDR's response to a chunk of which some words were written before a pause of the array.
 
     If the pause was in the middle of a burst, the DDR moves this burst when its remaining words have arrived.
 
@@ -224,7 +226,7 @@ def resumed_answers(grid: PassGrid, chunk: Sent, begin: Times, words: Times, pac
 
 
 def _stood(grid: PassGrid, state: State, results: Times) -> tuple[Times, Times]:
-    """Return the work of arrange that remained when the array paused before a tile.
+    """Return the iterations and words that arrange still had to process when the array paused before a tile.
 
     Args:
         grid: The pass.
@@ -258,7 +260,7 @@ def _next_chunk(
     size: tuple[Times, Times],
     last: bool = False,
 ) -> _Flow:
-    """Return the flow after a further chunk, at the points of the grid at which the tile has one.
+    """Return the output stage's state after a further chunk of columns, for the arrays and tilings whose tile has one.
 
     Args:
         grid: The pass.
@@ -278,7 +280,8 @@ def _next_chunk(
 
 
 def _repeated(start: _Flow, end: _Flow, chunks: Times) -> _Flow:
-    """Return the flow after further chunks: ``chunks`` times the growth from ``start`` to ``end``."""
+    """Return the output stage's state after ``chunks`` further chunks, each with the same growth as from ``start`` to
+    ``end``."""
 
     def repeat(name: str) -> Times:
         value: Times = getattr(end, name)
@@ -288,7 +291,7 @@ def _repeated(start: _Flow, end: _Flow, chunks: Times) -> _Flow:
 
 
 def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, size: tuple[Times, Times], last: bool) -> _Flow:
-    """Return the flow after one chunk.
+    """Return the output stage's state after one chunk of output columns of a tile.
 
     Args:
         grid: The pass.
@@ -340,7 +343,7 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, size: tuple[Times, Times
 
 
 def _array_took(grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times, Times], fed: Times) -> Times:
-    """Return the time at which the array has taken ``fed`` elements of a chunk.
+    """Return the cycle at which the array has taken ``fed`` inputs of a chunk, with back-pressure of the output stage.
 
     At that time pool must have read all columns except those in the FIFOs of sums and one that waits in the row. pool
     reads a column in the cycle in which it outputs the column's first group.
@@ -363,8 +366,8 @@ def _array_took(grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times
 def _leads(
     grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times, Times], end: tuple[Times, Times]
 ) -> dict[str, Times]:
-    """Return ``rows_lead`` and ``weights_lead``: the delays by back-pressure while the array empties the FIFOs before
-    it.
+    """Return ``rows_lead`` and ``weights_lead``: how much back-pressure delays the array's reads of its last inputs
+    from the FIFOs.
 
     A FIFO of rows may be full except for the words that it loses while load enters the next phase.
 
@@ -386,7 +389,8 @@ def _leads(
 
 
 def _pool_took(tile: TileSave, flow: _Flow, begin: Times, columns: Times) -> Times:
-    """Return the time at which pool has taken ``columns`` columns of the chunk that it begins at ``begin``.
+    """Return the cycle at which the pool process has taken ``columns`` columns of the chunk that it begins at
+    ``begin``.
 
     A negative number counts back from the end of the chunk before. The time is 0 before the pass's first column.
     """
@@ -395,7 +399,7 @@ def _pool_took(tile: TileSave, flow: _Flow, begin: Times, columns: Times) -> Tim
 
 
 def _arrange_took(grid: PassGrid, tile: TileSave, flow: _Flow, begin: Times, groups: Times) -> Times:
-    """Return the time at which arrange has taken ``groups`` groups of the chunk that it begins at ``begin``.
+    """Return the cycle at which arrange has taken ``groups`` groups of rows of the chunk that it begins at ``begin``.
 
     A negative number counts back from the end of the chunk before. The time is 0 before the pass's first group.
     """
@@ -406,7 +410,7 @@ def _arrange_took(grid: PassGrid, tile: TileSave, flow: _Flow, begin: Times, gro
 
 
 def chunk_begin(grid: PassGrid, after: State | _Flow, last_result: Times) -> Times:
-    """Return the time at which arrange begins a chunk.
+    """Return the cycle at which arrange (the output stage's reordering) begins the next chunk of columns.
 
     By then it has taken the last result of the chunk before, and has output the last word of the chunk before that one.
     The words may take more iterations than the results, and the ports may delay them.

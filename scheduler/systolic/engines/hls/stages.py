@@ -22,22 +22,24 @@ FIFO_WORDS = 4
 
 
 def skew_of(rows: int) -> int:
-    """Return the cycles by which the last row of the array runs after the first."""
+    """Return the cycles by which the last row of PEs runs after the first row of PEs."""
     return ROW_LAG * (rows - 1)
 
 
 def requantise_stages(arrays: ArrayGrid) -> int:
-    """Return the depth of requantise's pipeline."""
+    """Return the pipeline depth of the requantise process, in cycles."""
     return REQUANTISE_STAGES + SLOPE_STAGES * arrays.table_slopes
 
 
 def saver_stages(arrays: ArrayGrid) -> int:
-    """Return the cycles from the last row's sum to its result in arrange."""
+    """Return the cycles from the last PE row's sum to its requantised result in arrange, the last process of the output
+    stage."""
     return ARRAY_STAGES + POOL_STAGES + requantise_stages(arrays)
 
 
 def frozen_groups(arrays: ArrayGrid) -> int:
-    """Return the groups that stay in the pipelines of pool and requantise if no further group follows.
+    """Return how many groups of results stay in the pipelines of pool and requantise if no further input pushes them
+    out.
 
     Each pipeline holds one group less than its depth.
     """
@@ -45,7 +47,7 @@ def frozen_groups(arrays: ArrayGrid) -> int:
 
 
 def held_groups(arrays: ArrayGrid) -> int:
-    """Return the groups between the reads of pool and the reads of arrange when the FIFOs are full.
+    """Return the groups of results that are between pool's input and arrange's input when the FIFOs there are full.
 
     They are the groups in the pipelines and in two FIFOs, less one that waits for room.
     """

@@ -17,7 +17,7 @@ ROWS_TAKEN, WEIGHTS_TAKEN = 2 * LOAD_STAGES, 2 * FEED_STAGES + 1
 
 @dataclass(frozen=True, eq=False)
 class State(Progress):
-    """The state of a pass of the C++ engine after a tile.
+    """The state of the C++ engine's cycle model after a tile: the cycles at which its processes and DDR ports are done.
 
     arrange outputs a chunk while it takes the results of the next one (saver.py). The *last chunk* is the last one that
     arrange has taken. Its words are not output yet.
@@ -72,5 +72,5 @@ class State(Progress):
 
     @property
     def chunk_leaves(self) -> Times:
-        """Iterations in which arrange outputs the last chunk."""
+        """The iterations in which arrange outputs the words of the last chunk that it has taken."""
         return self.chunk_columns * self.column_words

@@ -49,7 +49,7 @@ FIRST_WEIGHTS = 1
 
 
 def first_row_word(grid: PassGrid) -> tuple[Times, Times]:
-    """Return the time of the first row's request, and the time at which load has its first word.
+    """Return the cycle of a pass's first row request, and the cycle at which load has its first word.
 
     read_rows requests two groups of pieces, if there are two, and then reads the first. Padding rows are pieces too,
     and read_rows steps over them.
@@ -61,7 +61,7 @@ def first_row_word(grid: PassGrid) -> tuple[Times, Times]:
 
 
 def rows_from_ddr(grid: PassGrid, request: Times, first_word: Times, iterations: Times) -> Times:
-    """Return the time at which the first tile's rows are in the row buffer.
+    """Return the cycle at which the first row tile's input rows are in the row buffer.
 
     The first weights and requantisers are read from the same DDR in the same time.
 
@@ -95,7 +95,7 @@ def rows_from_ddr(grid: PassGrid, request: Times, first_word: Times, iterations:
 
 
 def _requested_weights(grid: PassGrid) -> Times:
-    """Return the words that are requested from a weight port before the array begins.
+    """Return the words that read_weights requests per weight port before the array begins.
 
     They are the words of two tiles. In the first pass of a frame, a third tile is requested when the first has arrived.
     """
@@ -104,14 +104,15 @@ def _requested_weights(grid: PassGrid) -> Times:
 
 
 def weights_left(grid: PassGrid, start: Times) -> Times:
-    """Return the requested words that a weight port has not moved at ``start``, when the first rows have arrived."""
+    """Return the requested words that a weight port has not read yet at cycle ``start``, when the first rows have
+    arrived."""
     pace = shares_of(grid).paces(ROWS, WEIGHTS)[WEIGHTS]
     requested = np.minimum(HELD_WORDS, _requested_weights(grid))
     return latest(0, requested - (start - grid.ddr.read_latency) / pace)
 
 
 def _slowest_port(grid: PassGrid, other_bytes: Times) -> Times:
-    """Return the cycles until the port with the most rows of the first tile has read them.
+    """Return the cycles until the map port with the most rows of the first row tile has read them.
 
     0 if the DDR moves all that the ports request. Otherwise the ports with fewer rows read rows of the next tile in the
     same time, as many as they can hold, and take a share of the DDR.
@@ -132,7 +133,7 @@ def _slowest_port(grid: PassGrid, other_bytes: Times) -> Times:
 
 
 def load_rows(grid: PassGrid, state: State, phase: RowPhase, saved_bytes: Times, weight_bytes: Times) -> State:
-    """Return the state at the end of a phase of rows.
+    """Return the model's state when the rows of a row tile have been fed and the next tile's rows are loaded.
 
     Without overlap, loading begins when the array has taken the phase's last element.
 
@@ -176,7 +177,8 @@ def load_rows(grid: PassGrid, state: State, phase: RowPhase, saved_bytes: Times,
 
 
 def _read_behind(grid: PassGrid, state: State, phase: RowPhase, iterations: Times) -> Times:
-    """Return the cycles of read_rows for the words that are loaded after the array's last element.
+    """Return the cycles of read_rows for the row words that are loaded after the array has taken its last input of a
+    phase.
 
     0 unless the Saver has blocked the array. While the array is blocked, read_rows stalls as soon as its FIFO is full.
     Afterwards it alternates between requests and reads, even if the memory has further words ready.
@@ -188,7 +190,7 @@ def _read_behind(grid: PassGrid, state: State, phase: RowPhase, iterations: Time
 
 
 def load_weights(grid: PassGrid, state: State, phase: WeightPhase) -> State:
-    """Return the state at the end of a phase of weights.
+    """Return the model's state when a weight tile has been fed and the next weight tile is loaded.
 
     feed_weights loads the next weight tile while the array computes with this one. A port may have words long before
     the loop needs them. But read_weights passes them on in order, ahead of the loop by one FIFO at most. Between two
@@ -227,12 +229,13 @@ def load_weights(grid: PassGrid, state: State, phase: WeightPhase) -> State:
 
 
 def _after_feeds(transfer: Times, iterations: Times, feeds: Times) -> Times:
-    """Return the part of a transfer that follows the array's last element, if its words are spread over the phase."""
+    """Return the part of a transfer, in cycles, that follows the array's last input if its words are spread evenly over
+    the phase."""
     return transfer * (iterations - feeds) / iterations
 
 
 def _first_word(grid: PassGrid, start: Times, lag: Times | float) -> Times:
-    """Return the time at which arrange outputs the first word of the pass.
+    """Return the cycle at which arrange outputs the first result word of the pass.
 
     Args:
         grid: The pass.
@@ -244,7 +247,7 @@ def _first_word(grid: PassGrid, start: Times, lag: Times | float) -> Times:
 
 
 def bytes_before_writes(grid: PassGrid, state: State) -> Times:
-    """Return the bytes of rows that the DDR moves before the pass's first write.
+    """Return the bytes of input rows that the DDR moves before the pass writes its first result.
 
     Args:
         grid: The pass.
@@ -256,7 +259,7 @@ def bytes_before_writes(grid: PassGrid, state: State) -> Times:
 
 
 def save_pace(grid: PassGrid, state: State, saved_rows: int, reading: dict[str, Times]) -> Times:
-    """Return the cycles in which the DDR moves a word of each port that writes the results of a row tile.
+    """Return the cycles per word at which the DDR moves the results of a row tile, per writing port.
 
     If the rows cannot be divided evenly among the ports, only some ports write one of the remaining rows.
 
@@ -270,7 +273,7 @@ def save_pace(grid: PassGrid, state: State, saved_rows: int, reading: dict[str, 
 
 
 def _save_pace(grid: PassGrid, pending: Times, saved_rows: Numbers, row_bytes: Times, weight_bytes: Times) -> Times:
-    """Return ``save_pace``.
+    """Compute ``save_pace``, the cycles per result word of each writing port, from plain numbers as cache keys.
 
     Args:
         grid: The pass.
@@ -291,7 +294,8 @@ def _save_pace(grid: PassGrid, pending: Times, saved_rows: Numbers, row_bytes: T
 
 
 def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: TileTraffic, tile: TileSave) -> State:
-    """Return ``saved`` with the transfers of the DDR during the tile: rows, weights, and the chunks that are written.
+    """Return the state ``saved`` with the DDR transfers during a tile: input rows, weights, and the chunks that are
+    written.
 
     All chunks of the tile except the last one are written during the tile, and the last chunk of the tile before. If
     the writes are so late that ports and FIFOs are full, arrange waits for them.

@@ -69,7 +69,7 @@ class RtlEngine:
     factor_bits = DIGIT_ROWS
 
     def begin(self, grid: PassGrid) -> RtlState:
-        """Return the state when the first rows are in the row buffer.
+        """Return the model's state at the start of a pass, when the first input rows are in the row buffer.
 
         read_rows, read_weights and requantise send their first requests as soon as the pass starts.
         """
@@ -96,11 +96,11 @@ class RtlEngine:
         )
 
     def rows(self, grid: PassGrid, row_tile: int) -> RowLoad:
-        """Return the rows of the next row tile, without the padding rows that are not loaded (``rows_of_tile``)."""
+        """Return the input rows of the row tile after ``row_tile``, without the padding rows that are not loaded."""
         return rows_of_tile(grid, row_tile + 1)
 
     def expect(self, grid: PassGrid, state: RtlState, phase: RowPhase) -> Expected:
-        """Return the bytes of input rows per tile and the words of weights that the phase loads.
+        """Return the bytes of input rows per tile and the weight words that are loaded while a row tile is computed.
 
         The cycles that writes lose to other ports are not expected here, because ``tile`` computes them per tile.
         """
@@ -108,7 +108,8 @@ class RtlEngine:
         return Expected(phase.rows.bytes / tiles, 0.0, phase.weight_words, grid.flat(1.0))
 
     def tile(self, grid: PassGrid, state: RtlState, start: Times, traffic: TileTraffic) -> RtlState:
-        """Return the state when the output stage has taken the tile's sums, and the DDR has moved the tile's data."""
+        """Return the model's state when the output stage has taken a tile's sums, and the DDR has moved the tile's
+        data."""
         saved_bytes = grid.columns * grid.column_bytes(traffic.saved_rows, traffic.blocks)
         words = grid.columns * tile_save(grid, traffic.saved_rows, traffic.blocks, grid.flat(1.0)).words
         to_ddr = not grid.shape.to_chip
@@ -127,24 +128,27 @@ class RtlEngine:
         return changed(saved, ddr_done=latest(state.ddr_done, earliest) + busy)
 
     def load_weights(self, grid: PassGrid, state: RtlState, phase: WeightPhase) -> RtlState:
-        """Return the state when the weight tile is fed. Words arrive continuously while the buffer has room."""
+        """Return the model's state when a weight tile has been fed. The next words arrive continuously while the buffer
+        has room."""
         return load_weights(grid, state, phase)
 
     def load_rows(
         self, grid: PassGrid, begun: RtlState, state: RtlState, phase: RowPhase, expected: Expected
     ) -> RtlState:
-        """Return the state when the phase's rows are fed and loaded, in parallel and each at its own pace."""
+        """Return the model's state when a row tile's rows are fed and the next rows loaded, in parallel and each at its
+        own pace."""
         weight_bytes = expected.weight_words * grid.weight_bytes
         return load_rows(grid, state, phase, phase.saved_bytes(grid), weight_bytes)
 
     def end(self, grid: PassGrid, state: RtlState) -> Times:
-        """Return the time of the response to the last burst, or of the next pass's first weights if it is later."""
+        """Return the cycle at which a pass ends: its last DDR write is answered and the next pass's first weights are
+        loaded."""
         answered = 0 if grid.shape.to_chip else grid.ddr.write_latency
         emptied = state.emptied + (SUMMED if grid.shape.added else LEFT) + answered
         return latest(emptied, state.weights_arrived) + ENDED
 
     def program(self, grid: PassGrid) -> Times:
-        """Return the cycles in which the engine takes a pass and does nothing else.
+        """Return the cycles in which the engine only takes the program words of a pass, and does nothing else.
 
         A pass is read from DDR while the one before it runs. The first pass of a frame waits for its own words. It also
         waits for the second pass's words, because it loads the second pass's first weights.
@@ -156,7 +160,7 @@ class RtlEngine:
         return grid.flat(PASS_TAKEN + read - BEFORE_COUNTED)
 
     def least_fill(self, shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr: DdrTiming) -> int:
-        """Return a lower bound of ``_first_rows``."""
+        """Return a lower bound of the cycle at which a pass's first row tile is loaded (``_first_rows``)."""
         strides = ceil_div(rows_in(shape, rows, 1), shape.phases)
         groups = ceil_div(strides, moved_together(shape, rows) if shape.from_chip else map_ports)
         loads = groups * shape.phases * row_words
@@ -166,7 +170,7 @@ class RtlEngine:
         return ASKED + ddr.read_latency + ANSWERED + max(0, loads - padding) + LOADED
 
     def least_drain(self, shape: LayerShape, rows: int, ddr: DdrTiming) -> int:
-        """Return a lower bound of the cycles from the last step to ``end``.
+        """Return a lower bound of a pass's cycles from the array's last step to the pass's end.
 
         One cycle each is counted for a group of sums and for a word of results.
         """
@@ -174,24 +178,24 @@ class RtlEngine:
         return drained if shape.to_chip else drained + ddr.write_latency
 
     def least_weights(self, cycles: int, ddr: DdrTiming) -> int:
-        """Return a lower bound of the cycles in ``load_weights``."""
+        """Return a lower bound of the cycles until the last of the weights that take ``cycles`` to read can be used."""
         return ASKED + ddr.read_latency + ANSWERED + cycles
 
     def least_program(self, ddr: DdrTiming) -> int:
-        """Return a lower bound of ``program``."""
+        """Return a lower bound of ``program``, the cycles in which the engine only takes a pass."""
         return PASS_TAKEN
 
     def fabric(self, array: Array) -> Fabric:
-        """Return the logic of ``array``, as ``rtl_fabric`` counts it."""
+        """Return the LUTs and FFs of the SystemVerilog engine's logic for ``array``."""
         return rtl_fabric(array)
 
     def sum_bits(self, shapes: Sequence[LayerShape]) -> int:
-        """Return the bits that the sums of these layers need at most."""
+        """Return the accumulator bits that the largest possible sum of these layers needs."""
         return max(shape.sum_bits for shape in shapes)
 
 
 def _first_rows(grid: PassGrid) -> Times:
-    """Return the time at which the last word of the first row tile is loaded.
+    """Return the cycle of a pass at which the last word of the first row tile is loaded.
 
     The first weights and the requantisers are read from the same DDR in the meantime.
     """
@@ -212,7 +216,8 @@ def _first_rows(grid: PassGrid) -> Times:
 
 
 def _rows_above(grid: PassGrid) -> tuple[Times, Times]:
-    """Return two numbers of padding rows above the map.
+    """Return two numbers of padding rows above the map: rows that a port steps over, and rows that are filled before
+    data arrive.
 
     The first number is the rows that a port steps over before its first row of the map, in one cycle per piece. The
     second number is the rows whose places are filled before the first word arrives. With stride 1 it is 0. With a

@@ -77,7 +77,7 @@ A LUT is a shift register of up to 32 bits (SRL16E, SRLC32E)."""
 
 
 def rtl_fabric(array: Array) -> Fabric:
-    """Return the logic of ``array`` in SystemVerilog. The numbers of ``array`` may be numpy grids."""
+    """Return the LUTs and FFs of the SystemVerilog engine's logic for ``array``, whose numbers may be numpy grids."""
     parts = (_ports, _load, _window, _array, _pool, _requantise, _multiply, _arrange)
     return sum((part(array) for part in parts), _control(array))
 
@@ -87,12 +87,12 @@ def _times(count: int, part: Fabric) -> Fabric:
 
 
 def _muxes(choices: int) -> int:
-    """Return the LUTs per bit of a multiplexer with this number of inputs: a tree of 4:1 multiplexers."""
+    """Return the LUTs per bit of a multiplexer with ``choices`` inputs: a tree of 4:1 multiplexers."""
     return ceil_div(choices - 1, 3)
 
 
 def _any(number: int) -> int:
-    """Return 1 if ``number`` is positive, and 0 if it is 0. The formula also works for numpy grids."""
+    """Return 1 if ``number`` is positive, and 0 if it is 0, by arithmetic that also works for numpy grids."""
     return 1 - 1 // (1 + number)
 
 
@@ -105,7 +105,8 @@ def _control(array: Array) -> Fabric:
 
 
 def _ports(array: Array) -> Fabric:
-    """Return the logic that requests rows, chunks and weights, the AXI masters, and the counters of all FIFOs."""
+    """Return the LUTs and FFs of the DDR side: the readers and writers of rows, chunks and weights, AXI masters, and
+    FIFO counters."""
     reader, writer = ASKS + READS, ASKS + WRITES
     maps = READ_ROWS + reader + CHUNK_ROWS + writer
     added = CHUNK_ROWS + CHUNK_ROWS + reader + writer
@@ -121,7 +122,7 @@ def _ports(array: Array) -> Fabric:
 
 
 def _load(array: Array) -> Fabric:
-    """Return the logic of load, which stores arriving words and moves words from the row buffer to the array's rows."""
+    """Return the LUTs and FFs of module load, which fills the row buffer and moves its words to the rows of PEs."""
     word = array.rows * 8 * array.word_bytes
     # The words of even and of odd address are rotated to their rows: by a multiple of four rows, whose multiplexer
     # compares its choices one by one, and then by up to three rows.
@@ -134,7 +135,7 @@ def _load(array: Array) -> Fabric:
 
 
 def _moved(array: Array) -> Fabric:
-    """Return the logic of load that selects the word of a map buffer for each bank of the row buffer.
+    """Return the LUTs and FFs with which module load copies words from a map buffer to the banks of the row buffer.
 
     With stride 2 it is the word of one of three banks. With larger strides, words of LEAPS row strides are read per
     cycle, each from any bank, and each bank of the row buffer takes one of them.
@@ -147,7 +148,7 @@ def _moved(array: Array) -> Fabric:
 
 
 def _window(array: Array) -> Fabric:
-    """Return the logic of window.
+    """Return the LUTs and FFs of module window, which aligns row-buffer words to pixels and inserts padding.
 
     A word for the array may begin at any pixel of two words of the row buffer, or hold padding. Each step of the shift
     takes 1.5 LUTs per bit. At 4 bits the nibbles take half a LUT per bit more.
@@ -157,7 +158,7 @@ def _window(array: Array) -> Fabric:
 
 
 def _array(array: Array) -> Fabric:
-    """Return the logic of pe_array and pe_row, with the delays of the operands."""
+    """Return the LUTs and FFs of the PE array (pe_array and pe_row), with the delays of the operands."""
     chains, positions = array.lanes // array.pack_chain, array.packing.positions
     sums = array.rows * array.columns * positions
     dealt = array.lanes * array.columns * array.bits // array.dsp_clock
@@ -172,7 +173,7 @@ def _array(array: Array) -> Fabric:
 
 
 def _delays(array: Array) -> Fabric:
-    """Return the registers that delay operands.
+    """Return the LUTs and FFs of the registers that delay weights and activations on their way to the DSPs.
 
     Each DSP of a chain takes its operands one cycle after the DSP before it. Each row takes its activations one cycle
     after the row above.
@@ -193,7 +194,7 @@ def _delays(array: Array) -> Fabric:
 
 
 def _delayed(words: Sequence[tuple[int, int]]) -> Fabric:
-    """Return the logic that delays words, in registers or in shift registers.
+    """Return the LUTs and FFs that delay words by given cycles, in registers or in shift registers.
 
     Args:
         words: The cycles of each delay, and the bits that are delayed.
@@ -203,7 +204,7 @@ def _delayed(words: Sequence[tuple[int, int]]) -> Fabric:
 
 
 def _pool(array: Array) -> Fabric:
-    """Return the logic of pool.
+    """Return the LUTs and FFs of module pool (the fused max pool).
 
     It takes the larger of two values for each sum that arrives. It then selects the rows of a group, and takes the
     larger of two of them.
@@ -235,7 +236,7 @@ Yosys counted it. It tests whether a bit below the half is set, and whether the 
 
 
 def _requantise(array: Array) -> Fabric:
-    """Return the logic of requantise, requantise_sum and shift_and_saturate, without the products.
+    """Return the LUTs and FFs of requantise, requantise_sum and shift_and_saturate, without the multipliers.
 
     The shift amounts of a column are delayed once for all its results.
     """
@@ -254,14 +255,16 @@ def _requantise(array: Array) -> Fabric:
 
 
 def _multiply(array: Array) -> Fabric:
-    """Return the logic of multiply, if maps can be multiplied by maps: products in LUTs, and registers of a group."""
+    """Return the LUTs and FFs of module multiply, which multiplies two feature maps, or nothing if the array has
+    none."""
     values = array.save_rows * array.columns
     product = product_luts(array.bits, array.bits)
     return _times(array.map_products * values, Fabric(product + array.sum_bits, 3 * array.sum_bits + 3 * array.bits))
 
 
 def _arrange(array: Array) -> Fabric:
-    """Return the logic of arrange and add_words, and the registers and multiplexers of the map buffers' words."""
+    """Return the LUTs and FFs of arrange and add_words (reordering and residual add), and of the map buffers' word
+    registers."""
     word = 8 * array.word_bytes
     results = array.save_rows * array.tile_blocks * array.result_words * word
     banks = _larger(array.save_rows, array.map_ports)

@@ -30,12 +30,13 @@ AHEAD = "the next value waits while one is used"
 
 
 def _queue(name: str, count: Number, bits: Number, depth: Number, reason: str) -> Buffer:
-    """Return ``count`` instances of common/fifo.sv, whose memory is built in LUTs."""
+    """Return the description of ``count`` instances of common/fifo.sv, whose memory is built in LUTs."""
     return Buffer(name, "", count, bits, depth, (LUT_MEMORY,), reason)
 
 
 def _under_way(array: Array) -> int:
-    """Return UNDER_WAY of array/pe_array.sv: the positions of a row that are between the array's input and its FIFO."""
+    """Return UNDER_WAY of array/pe_array.sv: the output pixels of a row between the array's input and the row's FIFO of
+    sums."""
     if array.packing is SIX:
         return 8 + levels_of(array.lanes // 2)
     return array.pack_chain + 6 if array.dsp_clock == 1 else array.pack_chain // 2 + 7

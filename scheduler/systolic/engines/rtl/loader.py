@@ -37,7 +37,7 @@ from scheduler.systolic.shape import moved_together, rows_by_port, rows_in
 
 
 def first_beat(grid: PassGrid) -> int:
-    """Return the cycles from a reader's request until its first word can be taken."""
+    """Return the cycles from a DDR reader's request until its first word can be taken."""
     return ASKED + grid.ddr.read_latency + ANSWERED
 
 
@@ -45,7 +45,7 @@ def first_beat(grid: PassGrid) -> int:
 
 
 def rows_of_tile(grid: PassGrid, tile: int) -> RowLoad:
-    """Return the work of loading row tile ``tile``, which is empty after the last tile.
+    """Return the input rows to load for row tile ``tile``, as words and iterations, which are 0 after the last tile.
 
     The first tile includes the rows below it that its kernel reaches. Padding rows below the map are not loaded.
     Padding rows above the map are not loaded if the stride is 1.
@@ -73,7 +73,7 @@ def rows_of_tile(grid: PassGrid, tile: int) -> RowLoad:
 
 
 def first_words(grid: PassGrid, words: Times, fifo_words: float = 0.0) -> Times:
-    """Return the cycles in which a port moves ``words`` words of rows, counted from its first word.
+    """Return the cycles in which a map port reads ``words`` words of rows, counted from its first word.
 
     The port moves one word per cycle, unless its requests take longer: one cycle per burst, and one more per piece of a
     row. If bursts are short, each OUTSTANDING bursts after the first ones wait for the DDR's latency.
@@ -90,12 +90,13 @@ def first_words(grid: PassGrid, words: Times, fifo_words: float = 0.0) -> Times:
 
 
 def _asked(grid: PassGrid) -> Times:
-    """Return the cycles per word in which a port sends its requests: one per burst, and one more per piece of a row."""
+    """Return the cycles per word that a map port needs for its requests: one per burst, and one more per piece of a
+    row."""
     return latest(1, (np.ceil(grid.burst / BURST_WORDS) + ASKED) / grid.burst)
 
 
 def load_rows(grid: PassGrid, state: RtlState, phase: RowPhase, saved_bytes: Times, weight_bytes: Times) -> RtlState:
-    """Return the state at the end of a phase of rows. Without overlap the loads begin after the feeds.
+    """Return the model's state when a row tile's rows have been fed and the next rows are loaded.
 
     Args:
         grid: The pass.
@@ -128,12 +129,13 @@ AHEAD = 4
 
 
 def weight_pace(grid: PassGrid, tile: Times) -> Times:
-    """Return the cycles per word of a weight port while only weights are read. ``tile``: words of a tile per port."""
+    """Return the cycles per word of a weight port while only weights are read. ``tile`` is a weight tile's words per
+    port."""
     return latest(shares_of(grid).paces(WEIGHTS)[WEIGHTS], _asked_pace(grid, tile))
 
 
 def _asked_pace(grid: PassGrid, tile: Times) -> Times:
-    """Return the cycles per word of a weight port if the DDR's rate does not limit it.
+    """Return the cycles per word of a weight port that its requests and the read latency need, without the DDR's rate.
 
     The requests take one cycle per burst and one more per tile. If the pass loads more than OUTSTANDING tiles, short
     bursts wait for the DDR's latency.
@@ -145,7 +147,7 @@ def _asked_pace(grid: PassGrid, tile: Times) -> Times:
 
 
 def weights_at_once(grid: PassGrid) -> Times:
-    """Return the words that a weight port reads before the array has taken a step.
+    """Return the words that a weight port reads before the array takes its first step.
 
     They are the words of all tiles that the pass loads, and of the next pass's first tile. Streamed tiles are loaded
     again for each row tile. The room in the buffer limits them, and the buffer already holds one tile. A buffer
@@ -157,7 +159,8 @@ def weights_at_once(grid: PassGrid) -> Times:
 
 
 def load_weights(grid: PassGrid, state: RtlState, phase: WeightPhase) -> RtlState:
-    """Return the state when the weight tile is fed. Words arrive continuously while the buffer has room."""
+    """Return the model's state when a weight tile has been fed. The next words arrive continuously while the buffer has
+    room."""
     words, any_words = phase.words, phase.words > 0
     tile = grid.step_words * (grid.tilings.next_steps if phase.next_pass else grid.shape.steps)
     rivals = {ROWS: phase.row_bytes, SAVES: phase.saved_bytes(grid)}
@@ -171,7 +174,7 @@ def load_weights(grid: PassGrid, state: RtlState, phase: WeightPhase) -> RtlStat
 
 
 def _room(grid: PassGrid, phase: WeightPhase, pace: Times) -> Times:
-    """Return the time at which the last word has arrived that had to wait for room in the buffer.
+    """Return the cycle at which the last weight word arrives that had to wait for room in the weight buffer.
 
     It is 0 if all tiles of the pass stay in the buffer. The *new* tile is the one that arrives while tile k is fed:
 

@@ -25,13 +25,13 @@ from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
 
 @dataclass(frozen=True, eq=False)
 class TileSave:
-    """The work of the output stage for one channel tile of one row tile.
+    """The output stage's work for one channel tile of one row tile: its cycles and words per output column.
 
     Attributes:
-        groups: Groups of rows per column.
+        groups: Groups of rows that are requantised together, per column.
         pool_cycles: Cycles of pool per column.
         words: Words per column that each port writes, or each bank of a map buffer if the map stays on chip.
-        pace: Cycles per word.
+        pace: Cycles per word that is written.
     """
 
     groups: Times
@@ -41,7 +41,8 @@ class TileSave:
 
 
 def tile_save(grid: PassGrid, saved_rows: int, blocks: int, pace: Times) -> TileSave:
-    """Return the work for a tile that writes ``saved_rows`` rows, with ``blocks`` channel blocks per position."""
+    """Return the output stage's work for a tile that writes ``saved_rows`` rows, with ``blocks`` words of channels per
+    position."""
     arrays, shape = grid.arrays, grid.shape
     groups = ceiling(saved_rows / arrays.save_rows)
     together = np.maximum(arrays.save_rows, arrays.map_ports) if shape.to_chip else arrays.map_ports
@@ -51,7 +52,8 @@ def tile_save(grid: PassGrid, saved_rows: int, blocks: int, pace: Times) -> Tile
 
 
 def _answers(grid: PassGrid, columns: Times, words: Times) -> Times:
-    """Return the cycles in which a port waits for responses while it writes ``words`` words of a chunk.
+    """Return the cycles in which a port waits for DDR responses while it writes the ``words`` words of a chunk of
+    columns.
 
     A burst waits for the response to the burst OUTSTANDING before it. If the chunk has fewer bursts, that burst belongs
     to an earlier chunk. Only short bursts have to wait.
@@ -70,7 +72,7 @@ def _answers(grid: PassGrid, columns: Times, words: Times) -> Times:
 
 
 def save(grid: PassGrid, state: RtlState, start: Times, tile: TileSave) -> RtlState:
-    """Return the state when the array has taken the positions of a tile.
+    """Return the model's state when the array has computed a tile, with the output stage's back-pressure.
 
     The array begins at ``start``, and stops while the output stage blocks it.
     """
@@ -96,7 +98,8 @@ _MOVED = ("array", "arrange_done", "pool_done", "emptied", "emptied_before", "co
 def _next_chunk(
     grid: PassGrid, tile: TileSave, state: RtlState, exists: npt.NDArray[np.bool_], size: tuple[Times, Times]
 ) -> RtlState:
-    """Return the state after another chunk of the tile. The state stays the same where the tile has no such chunk.
+    """Return the model's state after a further chunk of the tile's output columns, or the same state without such a
+    chunk.
 
     Args:
         grid: The pass.
@@ -112,12 +115,14 @@ def _next_chunk(
 
 
 def _repeated(start: RtlState, end: RtlState, chunks: Times) -> RtlState:
-    """Return the state after ``chunks`` further chunks, each like the one from ``start`` to ``end``."""
+    """Return the model's state after ``chunks`` further chunks of output columns, each like the one from ``start`` to
+    ``end``."""
     return replace(end, **{n: getattr(end, n) + (getattr(end, n) - getattr(start, n)) * chunks for n in _MOVED})
 
 
 def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycles: Times) -> RtlState:
-    """Return the state after one chunk of ``columns``, for which the array takes ``cycles`` if nothing blocks it."""
+    """Return the model's state after a chunk of ``columns`` output columns, for which the array takes ``cycles`` if
+    nothing blocks it."""
     stages, shape = stages_of(grid.arrays.array), grid.shape
     fills = columns * tile.groups
     begin = latest(state.arrange_done, state.emptied_before)
@@ -131,7 +136,7 @@ def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycl
     columns_so_far = state.columns + columns
 
     def arranged(columns: Times) -> Times:
-        """Return the time at which arrange has taken this number of columns of the chunk.
+        """Return the cycle at which arrange has taken this number of columns of the chunk.
 
         A negative number counts back from the end of the chunk before.
         """

@@ -105,10 +105,10 @@ SUMMED = 10
 
 @dataclass(frozen=True)
 class Stages:
-    """The depths that depend on the array.
+    """The pipeline depths and FIFO levels of the SystemVerilog engine that depend on its array.
 
     Attributes:
-        sums: Cycles from the last step of a position until pool can take the position's sums of all rows.
+        sums: Cycles from the array's last step for an output pixel until pool can take the sums of all rows.
         waiting: Positions in the FIFOs of sums at which the array stops and waits.
         under_way: Steps that the array has taken and whose sums are not in the FIFOs yet.
         results: Cycles from a group in pool to its results in arrange.
@@ -127,7 +127,7 @@ class Stages:
 
 @lru_cache(maxsize=64)
 def stages_of(array: Array) -> Stages:
-    """Return the depths of ``array``.
+    """Return the pipeline depths and FIFO levels of the SystemVerilog engine for ``array``.
 
     These modules determine them:
 
@@ -154,7 +154,7 @@ def stages_of(array: Array) -> Stages:
 
 
 def _array_latency(array: Array) -> int:
-    """Return LATENCY of array/pe_array.sv, in cycles of the fabric's clock."""
+    """Return LATENCY of array/pe_array.sv: the pipeline depth of the PE array, in cycles of the fabric's clock."""
     if array.dsp_products:
         return 6 + levels_of(array.lanes // 2)
     return array.pack_chain + 4 if array.dsp_clock == 1 else array.pack_chain // 2 + 5

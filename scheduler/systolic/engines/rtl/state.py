@@ -12,7 +12,7 @@ from scheduler.systolic.model.progress import Progress
 
 @dataclass(frozen=True, eq=False)
 class RtlState(Progress):
-    """The state of a pass of the SystemVerilog engine after a tile.
+    """The state of the SystemVerilog engine's cycle model after a tile: the cycles at which its modules are done.
 
     Attributes:
         emptied: Time at which arrange has output the last chunk that it has taken.
