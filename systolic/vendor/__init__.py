@@ -1,4 +1,4 @@
-"""Comparison of a design's claims with the reports of Vitis HLS and Vivado.
+"""Comparison of the figures that a design declares or estimates (its claims) with reports of Vitis HLS and Vivado.
 
 ``claims`` reads the claims from the design's sources and manifest. ``reading`` turns the reports into frozen facts.
 ``comparison`` compares each claim with its fact and gives advice if they differ. ``report`` shows the result.

@@ -1,4 +1,4 @@
-"""The claims of a design: II and depth of its loops, primitives of its memories, resources, clock and cycles."""
+"""A design's claims: declared II and depth of loops, memory primitives, estimated resources, clock and cycles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_SCRIPT_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class MemoryClaim:
-    """Memories that share one claimed primitive.
+    """The primitive that a design declares for one memory, or for several that one macro of parameters.h binds.
 
     Attributes:
         name: "FUNCTION: VARIABLE" of each directive, with commas between them.
@@ -40,13 +40,13 @@ class MemoryClaim:
 
     @property
     def source(self) -> str:
-        """FILE:LINE of the first directive."""
+        """ "FILE:LINE" of the first BIND_STORAGE directive."""
         return f"{self.storages[0].file}:{self.storages[0].line}"
 
 
 @dataclass(frozen=True)
 class Claims:
-    """All claims of one design.
+    """The figures that a design declares or estimates: loops, memories, resources, clock and cycles.
 
     Attributes:
         part: Vivado's name of the part.
@@ -70,11 +70,11 @@ class Claims:
 
     @property
     def period_ns(self) -> float:
-        """The period of the target clock."""
+        """The period of the target clock in ns."""
         return 1000 / self.clock_mhz
 
     def part_of(self, function: str) -> Claims:
-        """Return the claims about ``function`` and all functions that it calls, without resources and cycles.
+        """Return only the claims about ``function`` and the functions that it calls, without resources and cycles.
 
         Raises:
             ChoiceError: The design has no such function.
@@ -94,7 +94,7 @@ class Claims:
 
 
 def read_claims(folder: Path) -> Claims:
-    """Read the claims of a generated folder.
+    """Read what a design declares and estimates from its C++, manifest and Tcl scripts.
 
     Raises:
         MissingValueError: The sources lack the top function.
@@ -137,7 +137,7 @@ _SHAPE = re.compile(r"([\d,]+) × ([\d,]+) words of ([\d,]+) bits in ([\d,]+) ")
 
 
 def _memories(sources: Sources, names: frozenset[str]) -> Iterator[MemoryClaim]:
-    """Yield one claim per macro with all its memories, and one per directive that names its primitive directly.
+    """Yield one claim per macro that binds memories to a primitive, and one per directive that names the primitive.
 
     Directives on parameters are left out, because the memory belongs to the caller.
     """

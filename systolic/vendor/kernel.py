@@ -1,4 +1,4 @@
-"""One function of a design as its own top, so that synthesis takes seconds instead of hours.
+"""A C++ top for one function of a design, so that its synthesis takes seconds instead of hours.
 
 Its loops and memories are the same as in the whole design. Each stream becomes a port, and each ``hls::burst_maxi`` a
 memory port. An array parameter is partitioned like the array that the design passes to it.
@@ -33,7 +33,7 @@ def kernel_folder(design: Path, function: str) -> Path:
 
 
 def write_kernel(design: Path, function: str, claims: Claims) -> Path:
-    """Write the function's script and source, replace the files of an earlier run, and return their folder.
+    """Write the Tcl script and the C++ top that synthesise ``function`` alone, and return their folder.
 
     Raises:
         InvalidValueError: The design has no such function.
@@ -53,7 +53,7 @@ def write_kernel(design: Path, function: str, claims: Claims) -> Path:
 
 
 def kernel_files(function: str, claims: Claims) -> dict[str, str]:
-    """Return {file name: text}. Raises InvalidValueError and UnsupportedError as ``write_kernel`` does."""
+    """Return {"run_hls.tcl", "kernel.cpp": text} to synthesise ``function`` alone. Raises as ``write_kernel``."""
     named = claims.sources.named(function)
     if named is None:
         raise InvalidValueError("--only", function, "the name of a function of the design")
@@ -78,7 +78,7 @@ def kernel_files(function: str, claims: Claims) -> dict[str, str]:
 
 
 def _arguments(sources: Sources, function: DesignFunction) -> str:
-    """Return the template arguments of the first call in the sources; "" if the function is not a template.
+    """Return the template arguments, such as "<8, 4>", of a function's first call in the C++; "" if it has none.
 
     Raises:
         UnsupportedError: No call has template arguments, or a parameter's type depends on one.
@@ -111,7 +111,7 @@ def _pragmas(sources: Sources, parameters: Sequence[tuple[str, str]]) -> Iterato
 
 
 def _partitions(sources: Sources, kind: str, name: str) -> list[tuple[str, str]]:
-    """Return the partition directives for an array parameter, as (directive, options).
+    """Return the ARRAY_PARTITION and ARRAY_RESHAPE directives for an array parameter, as (directive, options).
 
     They are copied from the first array of the parameter's type, else from an array of its name, because the function
     itself does not contain them.

@@ -1,4 +1,4 @@
-"""Pairing of the loops and memories of a report with the loops and memories of the sources.
+"""Pairs each loop and memory in a Vitis HLS report with the loop and memory of the C++ that it came from.
 
 Vitis HLS calls a loop without a label VITIS_LOOP_LINE_NUMBER. It joins the names of a flattened loop nest, and it calls
 the hardware of a loop FUNCTION_Pipeline_LOOP. Several headers can have a loop at the same line. Then the function, or
@@ -18,7 +18,7 @@ _LINES = re.compile(r"VITIS_LOOP_(\d+)_\d+")
 
 
 def pair_loops(claims: Claims, facts: Iterable[LoopFact]) -> tuple[dict[DeclaredLoop, list[LoopFact]], list[LoopFact]]:
-    """Return {declared loop: its instances in the report}, and the loops of the report that no source declares."""
+    """Return {declared loop: its instances in the report}, and the reported loops that no C++ declares."""
     pairs: dict[DeclaredLoop, list[LoopFact]] = {loop: [] for loop in claims.loops}
     undeclared: list[LoopFact] = []
     for fact in facts:
@@ -45,7 +45,7 @@ def _declared(claims: Claims, fact: LoopFact) -> DeclaredLoop | None:
 
 
 def function_of(sources: Sources, module: str) -> str:
-    """Return the function that a module implements; "" if no name fits.
+    """Return the C++ function that an RTL module of the report implements; "" if no name fits.
 
     The module's name has a suffix if the function is a template or the tool copied it. The longest fitting name is
     taken.
@@ -58,7 +58,7 @@ def function_of(sources: Sources, module: str) -> str:
 def pair_storages(
     claims: Claims, facts: Iterable[StorageFact]
 ) -> tuple[dict[MemoryClaim, list[StorageFact]], list[StorageFact]]:
-    """Return {claim: its memories in the report}, and the memories without a claim.
+    """Return {claim: the reported memories it is about}, and the reported memories without a claim.
 
     FIFOs, adapters and memories that the tool chose by itself have no claim.
     """
@@ -74,7 +74,7 @@ def pair_storages(
 
 
 def _claim(claims: Claims, fact: StorageFact) -> MemoryClaim | None:
-    """Return the claim for a memory of the report; None if no variable's name is part of its name.
+    """Return the claim about a memory of the report; None if its name contains no claimed variable's name.
 
     A partition has a number after the variable's name. The name of a static variable follows the names of its function
     and type. If several claims fit, one in the function itself is preferred, then the longest variable name, so that

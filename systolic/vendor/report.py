@@ -1,4 +1,4 @@
-"""The three forms of a comparison: text for a terminal, one JSON object, and an HTML page."""
+"""A comparison of claims with vendor reports as text for a terminal, as a JSON object and as an HTML page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Advice = tuple[str, str]
 
 
 def values(comparison: Comparison) -> dict[str, Any]:
-    """Return the JSON object of a comparison.
+    """Return the comparison of claims with the vendor's reports as a JSON object.
 
     Its keys are: network, board, part, clock_mhz, holds, highest_clock_mhz, versions, reports, verdicts, loops,
     memories, resources, clocks, co_simulation, conflicts, refused, missing, undeclared.
@@ -99,7 +99,7 @@ def _loop_cells(row: LoopRow) -> list[Cell]:
 
 
 def _without_empty(head: Sequence[str], rows: list[list[Cell]]) -> tuple[Sequence[str], list[list[Cell]]]:
-    """Remove the columns "derived" if they are empty in every row."""
+    """Return a table's head and rows without the columns "derived" if these are empty in every row."""
     columns = [i for i, name in enumerate(head) if name != "derived" or any(row[i] is not None for row in rows)]
     return [head[i] for i in columns], [[row[i] for i in columns] for row in rows]
 
@@ -118,7 +118,7 @@ def _clock_cells(row: ClockRow) -> list[Cell]:
 
 
 def _tables(comparison: Comparison) -> Iterator[tuple[Sequence[str], list[list[Cell]]]]:
-    """Yield the head and the rows of each kind of claim that has rows."""
+    """Yield head and rows of the tables of loops, memories, resources and clocks, without empty tables."""
     kinds: tuple[tuple[Sequence[str], list[list[Cell]]], ...] = (
         (LOOP_HEAD, [_loop_cells(row) for row in comparison.loops]),
         (MEMORY_HEAD, [_memory_cells(row) for row in comparison.memories]),
@@ -129,7 +129,7 @@ def _tables(comparison: Comparison) -> Iterator[tuple[Sequence[str], list[list[C
 
 
 def _advice(comparison: Comparison) -> list[Advice]:
-    """Return all advice, conflicts first."""
+    """Return all advice as (place, sentence): first conflicts between reports and design, last what is missing."""
     return [
         *(("reports", sentence) for sentence in comparison.conflicts),
         *(("directive refused", sentence) for sentence in comparison.refused),
@@ -142,7 +142,7 @@ def _advice(comparison: Comparison) -> list[Advice]:
 
 
 def summary(comparison: Comparison) -> list[str]:
-    """Return the summary lines: the design, the tools' versions, the clock, and whether the claims hold."""
+    """Return the last lines of the text: design, tool versions, clock, and whether nothing is worse than claimed."""
     claims, counts = comparison.claims, comparison.verdicts
     versions = ", ".join(comparison.reports.versions) or "(version not in the reports)"
     clock = comparison.highest_clock_mhz
@@ -161,7 +161,7 @@ def summary(comparison: Comparison) -> list[str]:
 
 
 def _foreseen(comparison: Comparison) -> Iterator[str]:
-    """Yield a line with the number of loops for which ``systolic check`` derived the achieved II and depth."""
+    """Yield a line that says for how many loops ``systolic check`` derived the II and depth that Vitis HLS reached."""
     pairs = [(row.derived, row.fact) for row in comparison.loops if row.derived and row.fact and row.fact.ii]
     if pairs:
         right = sum(derived[0] == fact.ii for derived, fact in pairs)
@@ -173,7 +173,7 @@ def _foreseen(comparison: Comparison) -> Iterator[str]:
 
 
 def text(comparison: Comparison) -> str:
-    """Return the text for a terminal: the tables, the advice, and the summary."""
+    """Return the comparison for a terminal: tables of claims and reported values, advice, and summary."""
     parts = [table(head, rows) for head, rows in _tables(comparison)]
     advice = _advice(comparison)
     if advice:
@@ -182,7 +182,7 @@ def text(comparison: Comparison) -> str:
 
 
 def html(comparison: Comparison) -> str:
-    """Return one self-contained HTML page."""
+    """Return the comparison as one self-contained HTML page."""
     note = "<br>".join(map(escape, summary(comparison)))
     advice = [list[Cell](pair) for pair in _advice(comparison)]
     parts = [html_table(head, rows) for head, rows in _tables(comparison)]
@@ -200,31 +200,31 @@ def html(comparison: Comparison) -> str:
 
 @dataclass(frozen=True)
 class VendorReport:
-    """A comparison for the user: ``print`` shows text, a notebook shows tables, and ``save`` writes a page."""
+    """The comparison of a design with the vendor's reports; it prints as text and is saved as an HTML page."""
 
     comparison: Comparison
 
     @property
     def holds(self) -> bool:
-        """Whether no fact is worse than its claim, no directive was refused, and all reports belong to the design."""
+        """Whether no reported value is worse than claimed, no directive was refused and no report is foreign."""
         return self.comparison.holds
 
     def values(self) -> dict[str, Any]:
-        """Return the JSON object; ``systolic.vendor.report.values`` lists its keys."""
+        """Return the comparison as a JSON object; ``systolic.vendor.report.values`` lists its keys."""
         return values(self.comparison)
 
     def text(self) -> str:
-        """Return the text for a terminal."""
+        """Return the comparison for a terminal: tables, advice and summary."""
         return text(self.comparison)
 
     __repr__ = text
 
     def page(self) -> str:
-        """Return one self-contained HTML page."""
+        """Return the comparison as one self-contained HTML page."""
         return html(self.comparison)
 
     def save(self, path: Path | str) -> None:
-        """Write the page. An existing file is replaced only after the whole page is written.
+        """Write the comparison as an HTML page. An existing file is replaced only after all is written.
 
         Raises:
             OSError: The file cannot be written.

@@ -1,4 +1,4 @@
-"""The entry point: from a design's folder to the comparison of its claims, with a run of Vitis HLS if required."""
+"""Compares a design with the vendor's reports, after a run of Vitis HLS if that is requested."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from systolic.vendor.tool import synthesise
 
 @dataclass(frozen=True)
 class VendorOptions:
-    """Options of a comparison.
+    """The options of ``systolic vendor``.
 
     Attributes:
         reports: The folder of the reports; None for the design's folder.
@@ -43,7 +43,7 @@ class VendorOptions:
 
 
 def settle(design: Path, options: VendorOptions, tell: Progress = silent) -> VendorReport:
-    """Compare the claims of a generated folder with the vendor's reports.
+    """Compare what a design declares and estimates with the vendor's reports in a folder.
 
     Raises:
         SystolicError: An error of ``read_claims``, ``write_kernel``, ``synthesise``, ``read_reports`` or

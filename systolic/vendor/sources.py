@@ -1,4 +1,4 @@
-"""The functions of a design's C++: their calls, their loops with PIPELINE and their memories with BIND_STORAGE.
+"""Parses a design's C++: its functions, their calls, their loops with PIPELINE and memories with BIND_STORAGE.
 
 The files are parsed without a preprocessor: the vendor's tool names loops by the lines of the files, and the design
 declares its memories with macros.
@@ -32,7 +32,7 @@ MAX_CODE_LENGTH = 8 << 20
 
 @dataclass(frozen=True)
 class DeclaredLoop:
-    """A loop with a PIPELINE directive.
+    """A loop of the C++ with SYSTOLIC_PIPELINE(II, depth), which declares its II and depth.
 
     Attributes:
         file: The file's name, without folders.
@@ -50,13 +50,13 @@ class DeclaredLoop:
 
     @property
     def source(self) -> str:
-        """FILE:LINE of the directive."""
+        """ "FILE:LINE" of SYSTOLIC_PIPELINE."""
         return f"{self.file}:{self.directive}"
 
 
 @dataclass(frozen=True)
 class DeclaredStorage:
-    """A memory with a BIND_STORAGE directive.
+    """A memory of the C++ with a BIND_STORAGE directive, which declares its primitive.
 
     Attributes:
         line: The line of the directive.
@@ -72,7 +72,7 @@ class DeclaredStorage:
 
 @dataclass(frozen=True)
 class DesignFunction:
-    """A function that a design defines.
+    """A function of a design's C++ with its parameters, calls, loops and memories.
 
     Attributes:
         line: The line of its opening brace.
@@ -97,7 +97,7 @@ class DesignFunction:
 
 @dataclass(frozen=True)
 class Sources:
-    """All functions of a design's sources for synthesis.
+    """The parsed C++ of a design: its functions, macros and texts.
 
     Attributes:
         macros: Name → (value, the comment after it).
@@ -109,7 +109,7 @@ class Sources:
     texts: Mapping[str, str] = field(repr=False)
 
     def named(self, name: str) -> DesignFunction | None:
-        """Return the process of that name, in the code or in traces, else the first function of that name."""
+        """Return the process named ``name`` in the C++ or in traces, else the first function of that name, or None."""
         processes = [function for function in self.functions if function.process]
         ranks = (
             (function for function in processes if function.name == name),
@@ -119,7 +119,7 @@ class Sources:
         return next((function for rank in ranks for function in rank), None)
 
     def reached(self, name: str) -> frozenset[str]:
-        """Return the names of ``name`` and of all functions that it calls, directly or through others."""
+        """Return ``name`` and the names of all functions that it calls, directly or through others."""
         callees: set[str] = set()
         waiting = [name] if name in self._calls else []
         while waiting:
@@ -131,7 +131,7 @@ class Sources:
 
     @cached_property
     def _calls(self) -> dict[str, frozenset[str]]:
-        """Name → the functions that the functions of that name call.
+        """{function name: names of the functions that it calls}.
 
         It is cached, because ``reached`` is called for each of the thousands of loops of a report.
         """
@@ -142,7 +142,7 @@ class Sources:
 
 
 def read_sources(folder: Path) -> Sources:
-    """Read ``src/`` in a design's folder.
+    """Parse the C++ in ``src/`` of a design's folder.
 
     Raises:
         FileAccessError: The folder or a file cannot be read, or there is no C++.
@@ -206,7 +206,7 @@ def _macros(text: str) -> dict[str, tuple[str, str]]:
 
 
 def _constants(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield the name and the expression of each constant that is defined in ``node``."""
+    """Yield (name, expression) of each C++ constant that is defined in ``node`` of the syntax tree."""
     for inner in walk(node):
         if inner.type in ("declaration", "field_declaration"):
             for variable in variables(inner):
@@ -215,7 +215,7 @@ def _constants(node: Node) -> Iterator[tuple[str, str]]:
 
 
 def _unique(values: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return {name: expression}, without the names that have several different expressions."""
+    """Return {name: expression} of constants; a name with several different expressions is left out."""
     expressions: dict[str, set[str]] = {}
     for name, expression in values:
         expressions.setdefault(name, set()).add(expression)
@@ -223,7 +223,7 @@ def _unique(values: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _outermost(functions: Iterable[FunctionDefinition]) -> Iterator[FunctionDefinition]:
-    """Yield the functions in the order of the text, without the methods of classes inside a function."""
+    """Yield the functions in the order of the text, without methods of classes that are inside a function."""
     end = 0
     for function in sorted(functions, key=lambda function: function.node.start_byte):
         if function.node.start_byte >= end:
@@ -260,7 +260,7 @@ def _function(file: str, function: FunctionDefinition, constants: Mapping[str, s
 
 
 def _template(definition: Node) -> tuple[str, ...]:
-    """Return the template parameters of the function, without the template parameters of its class."""
+    """Return the names of the function's template parameters, without the ones of its class."""
     is_template = definition.parent is not None and definition.parent.type == "template_declaration"
     return template_parameters(definition) if is_template else ()
 
@@ -270,7 +270,7 @@ def _line(node: Node) -> int:
 
 
 def _loop(function: str, file: str, directive: Node, constants: Mapping[str, str]) -> Iterator[DeclaredLoop]:
-    """Yield the loop that has the directive, unless it has no iterations and the tool therefore removes it."""
+    """Yield the loop that the SYSTOLIC_PIPELINE directive is in, unless it has no iterations."""
     loop = next(enclosing_loops(directive), None)
     if loop is None or _is_empty(loop, constants):
         return

@@ -1,4 +1,4 @@
-"""A run of Vitis HLS with a script, if the tool is on the PATH. The log is kept, and each step is reported."""
+"""Runs Vitis HLS with a script, if it is on the PATH. The log is kept, and each step is reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STOP_SECONDS = 20
 
 
 def tool_command(folder: Path, script: str) -> list[str]:
-    """Return the command that runs ``script`` in ``folder`` with the installed tool.
+    """Return the command that runs ``script`` with the installed vitis_hls or vitis-run.
 
     Raises:
         MissingToolError: No tool is on the PATH.
@@ -47,7 +47,7 @@ def tool_command(folder: Path, script: str) -> list[str]:
 
 
 def synthesise(folder: Path, script: str, tell: Progress) -> Path:
-    """Run C synthesis only, with ``script`` in ``folder``, and return the path of the log.
+    """Run C synthesis of Vitis HLS with ``script`` in ``folder``, and return the path of the log.
 
     Raises:
         MissingToolError: The tool is not installed.
@@ -70,7 +70,7 @@ def synthesise(folder: Path, script: str, tell: Progress) -> Path:
 
 
 def _run(command: Sequence[str], folder: Path, log: TextIO, tell: Progress) -> int:
-    """Run the command and return its exit code. If the run is interrupted, the tool and its children are stopped."""
+    """Run the command and return its exit status. An interruption also stops the tool and its children."""
     environment = {**os.environ, "SYSTOLIC_STEPS": "synth"}
     with subprocess.Popen(
         command,

@@ -1,4 +1,4 @@
-"""Comparison of all claims of a design with all facts."""
+"""Comparison of all claims of a design with everything that the vendor's reports say."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from systolic.vendor.reading.reports import Reports
 
 @dataclass(frozen=True)
 class Comparison:
-    """The compared claims of one design.
+    """The result of comparing a design's claims with the vendor's reports: rows with verdicts, and conflicts.
 
     Attributes:
         co_simulation: A sentence about the result of the co-simulation, and its verdict.
@@ -42,24 +42,24 @@ class Comparison:
 
     @property
     def verdicts(self) -> Counter[str]:
-        """Verdict → the number of rows that have it, the co-simulation included."""
+        """{verdict: number of rows}, with the co-simulation as a row; the verdicts are in ``rows``."""
         rows: tuple[LoopRow | MemoryRow | ResourceRow | ClockRow, ...]
         rows = (*self.loops, *self.memories, *self.resources, *self.clocks)
         return Counter([row.verdict for row in rows] + [self.co_simulation[1]])
 
     @property
     def holds(self) -> bool:
-        """Whether no fact is worse than its claim, no directive was refused, and all reports belong to this design."""
+        """Whether no reported value is worse than claimed, no directive was refused and no report is foreign."""
         return not (self.verdicts[WORSE] or self.conflicts or self.refused)
 
     @property
     def highest_clock_mhz(self) -> float | None:
-        """The highest clock that the longest path allows: after routing if known, else as synthesis estimates it."""
+        """The highest clock that the longest reported path allows: routed, else estimated by synthesis."""
         return self.clocks[-1].highest_mhz if self.clocks else None
 
 
 def compare(claims: Claims, reports: Reports, derived: Derived = MappingProxyType({})) -> Comparison:
-    """Compare every claim with the reports.
+    """Compare every claim of a design with the vendor's reports, and return rows with verdicts and advice.
 
     Args:
         derived: II and depth that ``systolic check`` derived from the sources; they are added to the rows of the loops.

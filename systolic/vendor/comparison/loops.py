@@ -15,7 +15,7 @@ from systolic.vendor.sources import DeclaredLoop
 
 @dataclass(frozen=True)
 class DerivedLoop:
-    """II and depth that ``systolic check`` derived from the sources.
+    """The II and depth that ``systolic check`` derived for a loop from the C++.
 
     Attributes:
         declared_depth: The depth that the sources declare. In a template only its instances have a number for it.
@@ -31,7 +31,7 @@ Derived = Mapping[tuple[str, str], DerivedLoop]
 
 
 def loop_rows(claims: Claims, reports: Reports, derived: Derived) -> tuple[tuple[LoopRow, ...], list[LoopFact]]:
-    """Return one row per instance of each declared loop, and the loops of the report that no source declares.
+    """Return a row per declared loop and instance, and the reported loops without a SYSTOLIC_PIPELINE in the C++.
 
     A declared loop that the report lacks gets one row without a fact.
     """
@@ -50,7 +50,7 @@ def loop_rows(claims: Claims, reports: Reports, derived: Derived) -> tuple[tuple
 
 
 def derived_of(derived: Derived, process: str, loop: DeclaredLoop) -> DerivedLoop | None:
-    """Return what was derived for the loop in ``process``, else for the slowest process that has it.
+    """Return the derived II and depth of ``loop`` in ``process``, else in the slowest process that contains it.
 
     None if nothing was derived for the loop.
     """
@@ -122,7 +122,7 @@ BINDING_NS = 0.05
 
 
 def _longest(path: Sequence[Step], period: float) -> str:
-    """Return a clause about the longest step of a path of ``period`` ns.
+    """Return a clause for the advice: which operation of the path takes longest, and where.
 
     The schedule does not contain the multiplexers in front of shared operators and memories, because binding adds them
     later. They are the difference between the period and the sum of the steps.

@@ -1,4 +1,4 @@
-"""Memories: comparison of the claimed primitives and blocks with the ones that the tool bound."""
+"""Memories: comparison of the declared primitives and their number with what Vitis HLS built."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PRIMITIVES = {"bram": "BRAM36", "uram": "URAM", "lutram": "LUTRAM"}
 
 
 def memory_rows(claims: Claims, synthesis: Synthesis | None) -> Iterator[MemoryRow]:
-    """Yield one row per claim, then one row each for all FIFOs and all AXI adapters, which have no claim."""
+    """Yield one row per claimed memory, then one for all FIFOs and one for all AXI adapters, which have no claim."""
     pairs, unclaimed = pair_storages(claims, synthesis.storages if synthesis else ())
     for claim, facts in pairs.items():
         yield _memory_row(claim, facts, synthesis is not None)

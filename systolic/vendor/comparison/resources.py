@@ -1,4 +1,4 @@
-"""Resources of the whole design: comparison of the estimate with synthesis and placement."""
+"""Resources of the whole design: comparison of the estimate with Vitis HLS's synthesis and Vivado's placement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GENEROUS = ("lut", "ff")
 
 
 def resource_rows(claims: Claims, reports: Reports) -> Iterator[ResourceRow]:
-    """Yield one row per kind that is claimed or reported.
+    """Yield one row per resource (DSP, BRAM36, URAM, LUT, LUTRAM, FF) that is estimated or reported.
 
     Vivado's count decides the verdict. Before placement the count of Vitis HLS decides it, except for ``GENEROUS``.
     """

@@ -1,4 +1,4 @@
-"""The rows of a comparison: one compared claim per row, with its verdict and advice."""
+"""The rows of a comparison: a claim, the reported value, a verdict ("as claimed", "worse", …) and advice."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOLDS, BETTER, WORSE, OPEN = "as claimed", "better", "worse", "open"
 
 @dataclass(frozen=True)
 class LoopRow:
-    """A declared loop and one of its instances.
+    """A declared loop and one of its instances in the report, with both IIs and depths, a verdict and advice.
 
     Attributes:
         fact: The instance in the synthesis report; None if the report has none.
@@ -36,7 +36,7 @@ class LoopRow:
 
 @dataclass(frozen=True)
 class MemoryRow:
-    """A claimed memory, or all FIFOs or AXI adapters together.
+    """A claimed memory and the blocks that the tool used for it; or all FIFOs, or all AXI adapters, without a claim.
 
     Attributes:
         source: FILE:LINE of the first directive; "" if nothing is claimed.
@@ -57,7 +57,7 @@ class MemoryRow:
 
 @dataclass(frozen=True)
 class ResourceRow:
-    """One kind of resource.
+    """One resource, such as DSP: the estimate, the counts of Vitis HLS and Vivado, a verdict and advice.
 
     Attributes:
         kind: dsp, bram36, uram, lut, lutram or ff.
@@ -78,7 +78,7 @@ class ResourceRow:
 
 @dataclass(frozen=True)
 class ClockRow:
-    """The longest path as one tool reports it.
+    """The longest path that Vitis HLS or Vivado reports, and the highest clock that it allows.
 
     Attributes:
         stage: The tool and its step.

@@ -1,4 +1,4 @@
-"""The clock, the co-simulation, and checks whether the reports belong to this design."""
+"""The longest paths, the co-simulation, and checks whether the reports belong to this design."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ A PS divides its PLLs by integers, so its clock can be a little slower than the 
 
 
 def clock_rows(reports: Reports) -> Iterator[ClockRow]:
-    """Yield the estimate of Vitis HLS, then Vivado's result."""
+    """Yield a row with the longest path that Vitis HLS estimates, then one with Vivado's longest path."""
     if reports.synthesis:
         yield from _estimated(reports.synthesis)
     if reports.timing:
@@ -42,7 +42,7 @@ def _estimated(synthesis: Synthesis) -> Iterator[ClockRow]:
 
 
 def _routed(timing: Timing) -> ClockRow:
-    """Return the row of the clock with the least setup slack."""
+    """Return the row of the longest path in Vivado's timing report: of the clock with the least setup slack."""
     slacks = [(timing.wns_ns if clock.wns_ns is None else clock.wns_ns, clock.period_ns) for clock in timing.clocks]
     slack, period = min(slacks)
     path = period - slack
@@ -61,7 +61,7 @@ def _routed(timing: Timing) -> ClockRow:
 
 
 def co_simulation(claims: Claims, fact: CoSimulation | None) -> tuple[str, str]:
-    """Return a sentence about the co-simulation, and its verdict.
+    """Return a sentence about the co-simulation of RTL and C++, and the verdict.
 
     Its cycles have no influence on the verdict, because a co-simulation models another memory than the board's.
     """
@@ -94,7 +94,7 @@ def conflicts(claims: Claims, reports: Reports) -> Iterator[str]:
 
 
 def missing(reports: Reports) -> Iterator[str]:
-    """Yield the facts that no report contains, each with the command that produces it."""
+    """Yield what no report contains, such as "II, depth and memories", each with the command that produces it."""
     if reports.synthesis is None:
         yield "II, depth and memories: systolic vendor DIR --csynth, or vitis_hls -f run_hls.tcl in DIR"
     elif reports.synthesis.target_ns is None:

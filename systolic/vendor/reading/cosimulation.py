@@ -1,4 +1,4 @@
-"""TOP_cosim.rpt: whether the RTL's output is the one that the test bench expects, and its cycles."""
+"""Reads TOP_cosim.rpt: whether the RTL's output is what the test bench expects, and its clock cycles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_BYTES = 1 << 20
 
 
 def read_cosimulation(path: Path) -> CoSimulation:
-    """Read the results of the language that was simulated.
+    """Return status and cycles of a co-simulation report, for the language that was simulated.
 
     Raises:
         DamagedFileError: The file has no table of results.

@@ -1,4 +1,4 @@
-"""Facts read from the reports. A report that does not contain a value gives None or an empty tuple."""
+"""The values read from the vendor's reports. None or an empty tuple marks a value that a report does not contain."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Resources:
-    """Resource counts of a design, a module or a device.
+    """The LUTs, flip-flops, DSPs, BRAMs and URAMs of a design, a module or a device.
 
     Attributes:
         lut: All LUTs, used as logic or as memory.
@@ -23,7 +23,7 @@ class Resources:
     lutram: float | None = None
 
     def count(self, kind: str) -> float | None:
-        """Return the count of ``kind``: dsp, bram36, uram, lut, lutram or ff."""
+        """Return the number of ``kind``: dsp, bram36, uram, lut, lutram or ff; None if unknown."""
         if kind == "bram36":
             return None if self.bram18 is None else self.bram18 / 2
         value: float | None = getattr(self, kind)
@@ -32,7 +32,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class LoopFact:
-    """A loop as Vitis HLS scheduled it.
+    """A loop in the report of Vitis HLS: its achieved II and depth.
 
     Attributes:
         name: The tool's name of the loop.
@@ -53,7 +53,7 @@ class LoopFact:
 
 @dataclass(frozen=True)
 class StorageFact:
-    """A memory, FIFO or adapter.
+    """A memory, FIFO or AXI adapter in the report of Vitis HLS, with its BRAMs and URAMs.
 
     Attributes:
         kind: The tool's name of the kind, such as ram_s2p, rom_1p, fifo or m_axi.
@@ -72,7 +72,7 @@ class StorageFact:
 
 @dataclass(frozen=True)
 class ModuleFact:
-    """A hardware module, which implements a function or a loop.
+    """An RTL module in the report of Vitis HLS, which implements a C++ function or a loop.
 
     Attributes:
         estimated_ns: The estimated delay of its longest path.
@@ -89,7 +89,7 @@ class ModuleFact:
 
 @dataclass(frozen=True)
 class PragmaFact:
-    """A directive that the tool did not accept.
+    """A pragma that Vitis HLS did not accept, with its reason.
 
     Attributes:
         location: "FILE:LINE".
@@ -107,7 +107,7 @@ class PragmaFact:
 
 @dataclass(frozen=True)
 class Synthesis:
-    """The results of C synthesis, read from csynth.xml, or from csynth.rpt if csynth.xml is missing.
+    """The results of Vitis HLS's C synthesis, read from csynth.xml, or from csynth.rpt if that is missing.
 
     Attributes:
         target_ns: The target clock period.
@@ -135,17 +135,17 @@ class Synthesis:
 
     @property
     def loops(self) -> tuple[LoopFact, ...]:
-        """The loops of all modules."""
+        """The loops of all modules, with their achieved II and depth."""
         return tuple(loop for module in self.modules for loop in module.loops)
 
     @property
     def storages(self) -> tuple[StorageFact, ...]:
-        """The memories of all modules."""
+        """The memories, FIFOs and adapters of all modules."""
         return tuple(storage for module in self.modules for storage in module.storages)
 
     @property
     def budget_ns(self) -> float | None:
-        """The time available for a path: the period without the uncertainty."""
+        """The time available for a path in ns: the target period without the uncertainty. None if unknown."""
         if self.target_ns is None or self.uncertainty_ns is None:
             return None
         return self.target_ns - self.uncertainty_ns
@@ -153,7 +153,7 @@ class Synthesis:
 
 @dataclass(frozen=True)
 class Violation:
-    """The reason why a loop did not reach its target II, in the tool's words."""
+    """The reason, in the words of Vitis HLS's log, why a loop did not reach its target II."""
 
     module: str
     loop: str
@@ -162,7 +162,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class Step:
-    """One operation of a critical path.
+    """One operation of a critical path, with its delay in ns.
 
     Attributes:
         source: "FILE:LINE"; "" if the operation has no place in the sources.
@@ -185,7 +185,7 @@ class CriticalPath:
 
 @dataclass(frozen=True)
 class CoSimulation:
-    """The results of a co-simulation.
+    """The results of a co-simulation: Pass, Fail or NA, and clock cycles.
 
     Attributes:
         status: Pass, Fail or NA.
@@ -202,7 +202,7 @@ class CoSimulation:
 
 @dataclass(frozen=True)
 class Utilisation:
-    """Vivado's resource counts.
+    """The resource counts of Vivado's report_utilization, for the whole design or one instance.
 
     Attributes:
         state: Vivado's name of the design's state: Synthesized, Fully Placed or Routed.
@@ -219,7 +219,7 @@ class Utilisation:
 
 @dataclass(frozen=True)
 class ClockFact:
-    """A clock of a timing summary.
+    """One clock of Vivado's timing summary: period, setup slack and hold slack in ns.
 
     Attributes:
         wns_ns: The worst setup slack of paths within this clock; None if it has no path.
@@ -234,7 +234,7 @@ class ClockFact:
 
 @dataclass(frozen=True)
 class Timing:
-    """Vivado's timing summary.
+    """Vivado's timing summary: the worst slacks in ns, failing endpoints, and all clocks.
 
     Attributes:
         wns_ns: The worst setup slack of all clocks.

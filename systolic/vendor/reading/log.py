@@ -1,4 +1,4 @@
-"""The log of C synthesis: reasons why loops did not reach their target II."""
+"""Reads the log of C synthesis: the reasons why loops did not reach their target II."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FOLDER = re.compile(r"(?:/[\w.+-]+)+/(?=[\w.+-]+:\d)")
 
 
 def read_log(path: Path) -> tuple[Violation, ...]:
-    """Read the first violation of each loop. It is the one at the target II; later ones are at a higher II.
+    """Return each loop's first II violation in the log. It is the one at the target II; later ones are at a higher II.
 
     Raises:
         FileAccessError: The log cannot be read.

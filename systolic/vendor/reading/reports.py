@@ -1,4 +1,4 @@
-"""The places of the reports below a folder, and the function that reads all of them.
+"""Finds the vendor's reports in a folder, and reads all of them.
 
 The generated Tcl writes each report to the first place of its list. The tools' own projects and ``export_design``
 write it to the other places.
@@ -40,7 +40,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class Reports:
-    """The reports that were found. A missing report gives None or an empty tuple.
+    """Everything that was read from the reports of one design. A missing report gives None or an empty tuple.
 
     Attributes:
         paths: Kind of report → the file that was read.
@@ -60,13 +60,13 @@ class Reports:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The versions of the tools that wrote the reports, without duplicates."""
+        """The versions of Vitis HLS and Vivado that wrote the reports, without duplicates."""
         parts = (self.synthesis, self.utilisation, self.timing)
         return tuple(dict.fromkeys(part.version for part in parts if part and part.version))
 
 
 def read_reports(folder: Path, cell: str) -> Reports:
-    """Read all reports below ``folder``.
+    """Find and read all reports of Vitis HLS and Vivado in ``folder`` and its subfolders.
 
     Args:
         cell: The name of the accelerator's instance in the block design.
@@ -113,7 +113,7 @@ _PLACES = {
 
 
 def _first(folder: Path, patterns: Iterable[str]) -> Path | None:
-    """Return the first file in the order of the patterns, then of the names; None if no file matches.
+    """Return the first file that matches a pattern, in the order of patterns, then of names; None without a match.
 
     Raises:
         FileAccessError: The folder cannot be searched.
@@ -135,7 +135,7 @@ def _read(read: Callable[[Path], Read], path: Path | None) -> Read | None:
 
 
 def _critical_paths(paths: dict[str, Path], synthesis: Synthesis | None) -> Iterable[CriticalPath]:
-    """Yield the critical path of each module whose estimate exceeds the time available for a path.
+    """Yield the critical path of each module whose estimated delay exceeds the time available.
 
     The paths are read from the verbose schedules in .autopilot/db of the solution, which a user may have deleted.
     """

@@ -1,4 +1,4 @@
-"""The verbose schedule of one module (NAME.verbose.sched.rpt): the operations of its longest path."""
+"""Reads NAME.verbose.sched.rpt, Vitis HLS's schedule of one module: the operations of its longest path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KIND = re.compile(r"'?(\w+)'? .*?operation")
 
 
 def read_schedule(path: Path) -> CriticalPath | None:
-    """Read the longest path of all states; None if the file has no paths.
+    """Return the longest path of a module's schedule; None if the file has no paths.
 
     Raises:
         FileAccessError: The file cannot be read.
@@ -51,7 +51,7 @@ def _paths(lines: Iterator[str]) -> Iterator[tuple[float, tuple[Step, ...]]]:
 
 
 def _step(line: str) -> Step | None:
-    """Return the operation of one line of a path; None for another line. A control path has no place in the sources."""
+    """Return the operation that a line of a path describes; None for another line."""
     blocking, step = _BLOCKING.match(line), _STEP.match(line)
     if blocking:
         return Step("control", "", float(blocking[1]))

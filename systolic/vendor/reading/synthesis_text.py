@@ -1,4 +1,4 @@
-"""csynth.rpt of Vitis HLS, the synthesis summary as text. It is read if csynth.xml is missing.
+"""Reads csynth.rpt of Vitis HLS, the synthesis summary as text, if csynth.xml is missing.
 
 A line of its table begins with + for a module and with o for a loop. Its indentation shows the nesting. The file lacks
 the clock uncertainty, and its slacks refer to the period without the uncertainty. Delays of paths cannot be derived
@@ -34,7 +34,7 @@ class _Row:
 
 
 def read_synthesis_text(path: Path) -> Synthesis:
-    """Read a csynth.rpt.
+    """Return the results of C synthesis from a csynth.rpt; clock periods and path delays are missing.
 
     Raises:
         DamagedFileError: The file is not a synthesis summary.
@@ -67,7 +67,7 @@ def read_synthesis_text(path: Path) -> Synthesis:
 
 
 def _rows(lines: Sequence[str]) -> list[_Row]:
-    """Return the rows of the table: modules, and loops with the module that contains them."""
+    """Return the rows of csynth.rpt's table: modules, and loops with the module that contains them."""
     rows: list[_Row] = []
     above: list[tuple[int, str]] = []  # indentation and name of each enclosing module
     for depth, loop, name, values in _lines(lines):
@@ -79,7 +79,7 @@ def _rows(lines: Sequence[str]) -> list[_Row]:
 
 
 def _lines(lines: Sequence[str]) -> Iterator[tuple[int, bool, str, dict[str, str]]]:
-    """Yield (indentation, whether the row is a loop, name, {column: cell}) of each row."""
+    """Yield (indentation, whether it is a loop, name, {column: cell}) of each row of csynth.rpt's table."""
     start = next(index for index, line in enumerate(lines) if _TABLE in line)
     head = list(rows_under(lines, start))
     columns = _columns(*head[:2]) if len(head) > 2 else {}
@@ -97,7 +97,7 @@ def _module_name(text: str) -> str:
 
 
 def _columns(upper: Sequence[str], lower: Sequence[str]) -> dict[str, int]:
-    """Return {name: column} from the two lines of the table's head.
+    """Return {title: index} of the table's columns, from the two lines of its head.
 
     From 2025 on, one upper cell "Latency" spans two columns of the lower line.
     """
@@ -141,7 +141,7 @@ def _modules(rows: Sequence[_Row], storages: Sequence[StorageFact]) -> list[Modu
 
 
 def _storages(lines: Sequence[str]) -> list[StorageFact]:
-    """Return the memories of the table "Bind Storage Report" or "Storage Report"; empty if the file has neither."""
+    """Return the memories of the "Bind Storage Report" or "Storage Report" in csynth.rpt; [] without one."""
     module, storages = "", []
     for row in _storage_rows(lines):
         match = re.match(r" *\+ (.*)", row["Name"])
@@ -153,7 +153,7 @@ def _storages(lines: Sequence[str]) -> list[StorageFact]:
 
 
 def _storage_rows(lines: Sequence[str]) -> list[dict[str, str]]:
-    """Return {column: cell} of each row of the table; no rows if a required column is missing."""
+    """Return {column: cell} of each row of the storage report; [] if a required column is missing."""
     start = next((index for index, line in enumerate(lines) if _STORAGES.fullmatch(line.strip())), None)
     table = [] if start is None else list(rows_under(lines, start))
     head = [cell.strip() for cell in table[0]] if table else []

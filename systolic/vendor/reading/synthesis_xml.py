@@ -1,4 +1,4 @@
-"""csynth.xml of Vitis HLS: all results of C synthesis in one file."""
+"""Reads csynth.xml of Vitis HLS, which has all results of C synthesis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TAKEN = ("valid", "")
 
 
 def read_synthesis_xml(path: Path) -> Synthesis:
-    """Read a csynth.xml.
+    """Return the results of C synthesis from a csynth.xml.
 
     Raises:
         DamagedFileError: The file is not a report of C synthesis.
@@ -70,7 +70,7 @@ def _module(module: Element) -> ModuleFact:
 
 
 def _loops(module: Element, name: str) -> Iterator[LoopFact]:
-    """Yield every loop, nested ones too. A loop is an element that contains a <Name>; its tag is the loop's name."""
+    """Yield every loop of a module's XML, nested ones too. A loop's element contains a <Name>."""
     summary = module.find("PerformanceEstimates/SummaryOfLoopLatency")
     violations = _violations(module)
     for loop in summary.iter() if summary is not None else ():
@@ -88,7 +88,7 @@ def _loops(module: Element, name: str) -> Iterator[LoopFact]:
 
 
 def _violations(module: Element) -> dict[str, tuple[str, str]]:
-    """Return {tag of a loop's element: (FILE:LINE, violations)}; versions before 2023.2 report neither."""
+    """Return {tag of a loop's element: (FILE:LINE, II violations)}; versions before 2023.2 have none."""
     summary = module.find("PerformanceEstimates/SummaryOfViolations/SummaryOfLoopViolations")
     places: dict[str, tuple[str, str]] = {}
     for loop in summary.iter() if summary is not None else ():

@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def read_text(path: Path, largest: int = MAX_REPORT_BYTES) -> str:
-    """Read a report and replace characters that are not UTF-8.
+    """Return a report's text; bytes that are not UTF-8 are replaced. A file that is too large is refused.
 
     Raises:
         FileAccessError: The file cannot be read or has more than ``largest`` bytes.
@@ -77,7 +77,7 @@ _OPERATIONS = re.compile(r'<BindNode BINDTYPE="op"[^<]*?/>')
 
 
 def parse_xml(text: str, path: Path) -> ElementTree.Element:
-    """Parse an XML report without its operators, and return the root element.
+    """Return the root element of an XML report, parsed without the elements of the design's operators.
 
     Raises:
         DamagedFileError: The text is not XML, has too many elements, or has a DOCTYPE or an entity, which could refer
@@ -107,7 +107,7 @@ def number(text: str | None) -> float | None:
 
 
 def integer(text: str | None) -> int | None:
-    """Return ``number`` of a cell as an integer."""
+    """Return the number at the start of a cell as an int; None if it has none."""
     value = number(text)
     return None if value is None else int(value)
 
@@ -130,7 +130,7 @@ def cells(line: str) -> list[str] | None:
 
 
 def rows_under(lines: Sequence[str], start: int) -> Iterator[list[str]]:
-    """Yield the cells of each row of the first table at or below line ``start``, its head included."""
+    """Yield the cells of each row of the first table at or below line ``start``, with its head."""
     begun = False
     for line in lines[start:]:
         row = cells(line)

@@ -1,4 +1,4 @@
-"""Vivado's report_utilization and report_timing_summary for UltraScale+ and 7-series devices."""
+"""Reads Vivado's report_utilization and report_timing_summary for UltraScale+ and 7-series devices."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HIERARCHY = {
 
 
 def read_utilisation(path: Path) -> Utilisation:
-    """Read the utilisation of the whole design.
+    """Return the resource counts of the whole design from report_utilization.
 
     Raises:
         DamagedFileError: The file is not a report of report_utilization.
@@ -60,7 +60,7 @@ def _sites(sites: dict[str, list[str]], column: int) -> Resources:
 
 
 def read_hierarchy(path: Path, cell: str) -> Utilisation | None:
-    """Read the utilisation of one instance alone; None if the report does not contain it.
+    """Return the resource counts of one instance from the hierarchical report; None if it is not listed.
 
     Args:
         cell: The instance's name, which is its cell name in the block design.
@@ -107,7 +107,7 @@ def _version(text: str) -> str:
 
 
 def read_timing(path: Path) -> Timing:
-    """Read the timing summary.
+    """Return the slacks and clocks of report_timing_summary.
 
     Raises:
         DamagedFileError: The file has no timing summary, or the design has no clock.
@@ -128,7 +128,7 @@ def read_timing(path: Path) -> Timing:
 
 
 def _slacks(row: Sequence[str]) -> tuple[float | None, float | None]:
-    """Return the worst setup slack and the worst hold slack of a row with at least eight numbers, else None twice."""
+    """Return (worst setup slack, worst hold slack) in ns of a row; (None, None) if it has fewer than eight numbers."""
     return (number(row[0]), number(row[4])) if len(row) >= 8 else (None, None)
 
 
