@@ -55,32 +55,33 @@ REMEDY = "annotate the datatype that it has, or quantise it with QONNX's Quant o
 
 @dataclass(frozen=True, eq=False)
 class ValueRange:
-    """The values that a layer can give: sums of whole multiples of ``steps``, from ``low`` to ``high``."""
+    """The real values that a layer's output can have: sums of whole multiples of ``steps``, from ``low`` to
+    ``high``."""
 
     steps: Doubles
     low: float
     high: float
 
     def counts_in(self, step: float) -> bool:
-        """Return whether every value is a whole multiple of ``step``."""
+        """Return whether every value of the range is a whole multiple of ``step``."""
         quotients = self.steps / step
         whole = np.rint(quotients)
         return bool((np.abs(quotients - whole) <= NEAR * np.maximum(1, whole)).all() and (whole >= 1).all())
 
     @property
     def told(self) -> str:
-        """The values, as error messages state them."""
+        """The range of values as error messages state it."""
         return f"multiples of {float(self.steps.min()):g} from {self.low:g} to {self.high:g}"
 
 
 def scales_of(graph: Graph) -> Mapping[str, FloatArray]:
-    """Return the real value of an integer 1 for each constant that is annotated."""
+    """Return, for each constant that the file annotates with a datatype, the real value of its integer 1, by name."""
     held = {name: each for name, each in graph.annotations.items() if name in graph.constants}
     return {name: np.full(1, each.step, np.float32) for name, each in held.items()}
 
 
 def noted(layers: Layers, operation: OnnxOperation, annotations: Mapping[str, Annotation]) -> Layers:
-    """Return the layers with the annotations of the operation's outputs.
+    """Return the network built so far, with the datatypes that the file states for the operation's outputs noted.
 
     Raises:
         InvalidValueError: A constant has values outside its annotated datatype.
@@ -101,7 +102,7 @@ def noted(layers: Layers, operation: OnnxOperation, annotations: Mapping[str, An
 
 
 def with_types(layers: Layers, graph: Graph) -> tuple[Layers, tuple[str, ...]]:
-    """Return the layers with types for sums that an annotation says are integers, and notes on sums that are rounded.
+    """Return the network with quantised types for sums that an annotation says are integers; also notes for the user.
 
     Raises:
         SystolicError: A tensor contradicts its annotation, or its integers have too many bits for a map.
@@ -126,7 +127,7 @@ def with_types(layers: Layers, graph: Graph) -> tuple[Layers, tuple[str, ...]]:
 
 
 def _of_few_bits(graph: Graph, label: str) -> tuple[str, ...]:
-    """Return a note if pixels have more values than the annotated input."""
+    """Return a note for the user if the network's input is annotated with fewer values than pixels have."""
     annotation = graph.annotations.get(graph.input)
     if annotation is None or graph.lowest is None or annotation.bits >= PIXEL_BITS:
         return ()
@@ -136,7 +137,7 @@ def _of_few_bits(graph: Graph, label: str) -> tuple[str, ...]:
 
 
 def _of_floats(layers: Layers, graph: Graph) -> tuple[str, ...]:
-    """Return a note if the file annotates weights only, so that no layer's integers are known."""
+    """Return a note for the user if the file annotates weights only, so that no layer's integers are known."""
     weights = [name for name in graph.annotations if name in graph.constants]
     if not weights:
         return ()
@@ -145,7 +146,7 @@ def _of_floats(layers: Layers, graph: Graph) -> tuple[str, ...]:
 
 
 def _fault(tensor: Annotated, layers: Layers, reaches: Sequence[ValueRange | None]) -> SystolicError | None:
-    """Return the error of an annotation that the values contradict; None if they do not."""
+    """Return the error of a tensor whose layer can give values that its stated datatype lacks; None if it cannot."""
     node, annotation = tensor.node, tensor.annotation
     if isinstance(node.op, Input) or (isinstance(node.op, TopK) and node.op.labels):
         return None
@@ -171,7 +172,7 @@ def _fault(tensor: Annotated, layers: Layers, reaches: Sequence[ValueRange | Non
 
 
 def _reach(node: Node, mark: Mark, reaches: Sequence[ValueRange | None]) -> ValueRange | None:
-    """Return the values that a node can give; None if they are not known to be few."""
+    """Return the range of real values that a node's output can have; None if it is not known or not discrete."""
     if isinstance(node.op, Input):
         return _of_type(PIXEL if mark.scale is None else replace(PIXEL, scale=float(mark.scale[0])))
     sources = [reach for i in node.inputs if (reach := reaches[i]) is not None]
@@ -213,7 +214,7 @@ def _of_layer(node: Node, mark: Mark, sources: Sequence[ValueRange]) -> ValueRan
 
 
 def _of_sums(op: Convolution | Dense, mark: Mark, source: ValueRange) -> ValueRange | None:
-    """Return the values of weighted sums.
+    """Return the range of values of a convolution's or dense layer's sums; None if its weights are floats.
 
     The sums of a filter are multiples of the greatest common divisor of its weights.
     """
@@ -235,7 +236,7 @@ def _of_sums(op: Convolution | Dense, mark: Mark, source: ValueRange) -> ValueRa
 
 
 def _cut_off(reach: ValueRange | None, activation: str) -> ValueRange | None:
-    """Return the values after an activation; None if they are not known."""
+    """Return a range of values after an activation; None if the result is not known."""
     if reach is None or activation == "linear":
         return reach
     if activation == "relu6":
@@ -244,7 +245,7 @@ def _cut_off(reach: ValueRange | None, activation: str) -> ValueRange | None:
 
 
 def _made(steps: Doubles, lows: Sequence[float] | Doubles, highs: Sequence[float] | Doubles) -> ValueRange | None:
-    """Return the values that sums of these steps can have; None if there are too many steps or a bound is infinite."""
+    """Return the range of values that sums of these steps can have; None for too many steps or an infinite bound."""
     steps = np.unique(steps[steps > 0])
     low, high = float(np.min(lows)), float(np.max(highs))
     finite = bool(np.isfinite(steps).all() and np.isfinite([low, high]).all())
@@ -255,7 +256,8 @@ def _made(steps: Doubles, lows: Sequence[float] | Doubles, highs: Sequence[float
 
 
 def _settled(layers: Layers, graph: Graph, reaches: Sequence[ValueRange | None]) -> tuple[Layers, tuple[str, ...]]:
-    """Return the layers with a type for each whose sums are integers and not quantised, and notes on rounded sums."""
+    """Return the network with a quantised type for each layer whose sums are integers that nothing quantises; also
+    notes."""
     said = {tensor.index: tensor for tensor in layers.annotated if tensor.node.op is layers.nodes[tensor.index].op}
     read = {i for node in layers.nodes for i in node.inputs if not isinstance(node.op, Output)}
     whole = graph.lowest is not None and graph.input in graph.annotations
@@ -286,7 +288,7 @@ def _settled(layers: Layers, graph: Graph, reaches: Sequence[ValueRange | None])
 
 
 def _type_at_the_end(reach: ValueRange, step: float) -> TensorType:
-    """Return INT16 for an output of the network.
+    """Return the INT16 type of a network output, with the least scale by which its values fit.
 
     Its step is ``step`` if all integers fit, and otherwise the least multiple of it, by a power of two, that fits.
     """
@@ -297,7 +299,7 @@ def _type_at_the_end(reach: ValueRange, step: float) -> TensorType:
 
 
 def _type_inside(reach: ValueRange, step: float) -> TensorType | None:
-    """Return the type of the fewest bits that holds the integers exactly; None if a map cannot have that many bits."""
+    """Return the quantised type with the fewest bits that holds a range of values exactly; None above 16 bits."""
     low, high = round(reach.low / step), round(reach.high / step)
     if low >= 0:
         bits = max(1, high.bit_length())

@@ -36,7 +36,8 @@ READERS = frozenset({"Cast", "ConvInteger", "DequantizeLinear", "MatMulInteger",
 
 
 def check_reader(layers: Layers, operation: OnnxOperation) -> bool:
-    """Return whether the operation reads integers of the input and its output holds them unchanged.
+    """Return whether the operation passes the network's integer input on unchanged; RefusedError if it computes with
+    it.
 
     Raises:
         RefusedError: The operation computes with these integers.
@@ -54,14 +55,14 @@ def check_reader(layers: Layers, operation: OnnxOperation) -> bool:
 
 
 def with_integers(layers: Layers, operation: OnnxOperation, holds: bool) -> Layers:
-    """Return the layers with the operation's outputs marked as integers of the input, or as floats."""
+    """Return the network with the operation's outputs marked as integers of the network's input, or as floats."""
     maps = {name: value for name in operation.outputs if isinstance(value := layers.values.get(name), Map)}
     changed = {name: replace(value, integers=holds) for name, value in maps.items()}
     return replace(layers, values={**layers.values, **changed})
 
 
 def cast(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the layers with a Cast, whose output is its input under another name.
+    """Read an ONNX Cast: its output is its input under another name; pixels of an integer input get a 1×1 convolution.
 
     A Cast of the input's integers to floats becomes a 1×1 convolution that gives the integers' values.
     """
@@ -79,7 +80,7 @@ def cast(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def is_of_floats(operation: OnnxOperation) -> bool:
-    """Return whether the Cast's output holds floats."""
+    """Return whether a Cast's output type is a float type."""
     return _kind(operation) in FLOATS
 
 

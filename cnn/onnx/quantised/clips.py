@@ -30,7 +30,7 @@ _CUTS = {"linear": (-np.inf, np.inf), "relu": (0.0, np.inf), "relu6": (0.0, 6.0)
 
 
 def with_clips_behind(layers: Layers, outputs: Sequence[str]) -> Layers:
-    """Return the layers with each such Clip after its quantiser, or without it.
+    """Return the network with each Clip between a layer's sums and their quantiser moved after it, or removed.
 
     outputs: the names of the graph's outputs. Nodes that lead to no output are removed.
     """
@@ -43,7 +43,7 @@ def with_clips_behind(layers: Layers, outputs: Sequence[str]) -> Layers:
 
 
 def _as_function(layers: Layers, index: int) -> Layers:
-    """Return the layers with a Clip instead of a node that only clips sums before they are quantised.
+    """Return the network with node ``index`` as a Clip, if it is an identity convolution that only clips sums.
 
     Such a node is a 1×1 depthwise convolution whose weights are 1 and whose bias is 0.
     """
@@ -67,14 +67,15 @@ def _as_function(layers: Layers, index: int) -> Layers:
 
 
 def _of_sums(layers: Layers, index: int) -> bool:
-    """Return whether the node's values are sums, which its own operation or an earlier node computes."""
+    """Return whether the node's output is unquantised sums, its own or an earlier layer's that are only moved."""
     while isinstance(layers.nodes[index].op, MOVES):
         (index,) = layers.nodes[index].inputs
     return isinstance(layers.nodes[index].op, _SUMS)
 
 
 def _behind(layers: Layers, index: int, type_: TensorType, outputs: Sequence[str]) -> Layers:
-    """Return the layers with the Clip ``index`` after the quantiser, or without it, if its input allows this."""
+    """Return the network with the Clip ``index`` moved after the quantiser of its output, or removed, if its input
+    allows."""
     (source,) = layers.nodes[index].inputs
     node, mark = layers.nodes[source], layers.mark(source)
     is_given = any(isinstance(value, Map) and value.node == source for value in map(layers.value, outputs))
@@ -95,7 +96,7 @@ def _behind(layers: Layers, index: int, type_: TensorType, outputs: Sequence[str
 
 
 def _ends(layers: Layers, index: int, type_: TensorType) -> tuple[bool, bool]:
-    """Return whether the integers end at the Clip's bounds, and whether the Clip cuts off at 0 as a relu does."""
+    """Return whether the output's integers saturate at the Clip's bounds, and whether the Clip acts as a ReLU at 0."""
     op = layers.nodes[index].op
     assert isinstance(op, Activate)
     low, high = (np.rint(np.float64(end) / type_.scale) + type_.zero_point for end in op.parameters)
@@ -107,7 +108,7 @@ def _ends(layers: Layers, index: int, type_: TensorType) -> tuple[bool, bool]:
 
 
 def _without(layers: Layers, index: int, source: int) -> Layers:
-    """Return the layers in which all readers of a node read its input ``source`` instead."""
+    """Return the network with all readers of node ``index`` reading its input ``source`` instead."""
     nodes = tuple(
         replace(node, inputs=tuple(source if i == index else i for i in node.inputs)) for node in layers.nodes
     )

@@ -63,13 +63,13 @@ LABELS = "_labels"
 
 
 def kind_of(name: str) -> int:
-    """Return ONNX's number of the type of a tensor's values."""
+    """Return the ONNX element type of a tensor, by its name: INT64 for labels, FLOAT for all others."""
     return int(load_onnx().TensorProto.INT64 if name.endswith(LABELS) else load_onnx().TensorProto.FLOAT)
 
 
 @dataclass(eq=False)
 class FileWriter:
-    """A graph while it is being written.
+    """An ONNX graph under construction, to which the layers of an integer network are written.
 
     Attributes:
         network: The quantised network.
@@ -86,25 +86,25 @@ class FileWriter:
     names: list[str] = field(default_factory=list)
 
     def constant(self, values: Any, kind: npt.DTypeLike = np.float32) -> str:
-        """Add an initialiser and return its name."""
+        """Add a constant array (initialiser) to the ONNX graph and return its name."""
         name = f"constant{len(self.arrays)}"
         self.arrays.append(load_onnx().numpy_helper.from_array(np.array(values, kind), name))
         return name
 
     def put(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
-        """Add an operator and return the name of its output."""
+        """Add an operator to the ONNX graph and return the name of its output."""
         name = f"{kind.lower()}{len(self.nodes)}"
         made = load_onnx().helper.make_node(kind, list(inputs), [name], name=f"{kind}_{name}", **attributes)
         self.nodes.append(made)
         return name
 
     def quant(self, source: str, type_: TensorType, **attributes: Any) -> str:
-        """Quantise a map to a type and return its name. attributes: further attributes of the operator."""
+        """Add a Quant operator that quantises the tensor ``source`` to a type, and return its output's name."""
         narrow = int(type_.datatype == TERNARY)
         return self.rounded(source, type_.datatype, type_.scale, zero=type_.zero_point, narrow=narrow, **attributes)
 
     def rounded(self, source: str, datatype: DataType, scale: Any, zero: int = 0, **attributes: Any) -> str:
-        """Add a Quant or BipolarQuant and return the name of its output."""
+        """Add a Quant or BipolarQuant of the given datatype and scale, and return the name of its output."""
         size = self.constant(scale)
         if datatype == BIPOLAR:
             return self.put("BipolarQuant", [source, size], domain=DOMAIN)
@@ -117,19 +117,19 @@ class FileWriter:
 
 
 def pool(writer: FileWriter, op: MaxPool, inputs: Sequence[str]) -> str:
-    """Write a MaxPool."""
+    """Write a max pool layer as an ONNX MaxPool and return the name of its output."""
     sides = {"kernel_shape": list(op.window), "strides": [op.stride] * 2}
     return writer.put("MaxPool", inputs, pads=pads(op.padding), **sides)
 
 
 def sliced(writer: FileWriter, op: Slice, inputs: Sequence[str]) -> str:
-    """Write a Slice along the channels."""
+    """Write a slice of channels as an ONNX Slice and return the name of its output."""
     ends = ([op.first], [op.first + op.channels], [1])
     return writer.put("Slice", [inputs[0], *(writer.constant(values, np.int64) for values in ends)])
 
 
 def reorg(writer: FileWriter, node: QNode, op: Reorg, inputs: Sequence[str]) -> str:
-    """Write a SpaceToDepth, or the operators that give darknet's order of the same values."""
+    """Write a space-to-depth layer as an ONNX SpaceToDepth, or in darknet's order as Reshapes and a Transpose."""
     if op.order == "block":
         return writer.put("SpaceToDepth", inputs, blocksize=op.stride)
     before, s = writer.network.nodes[node.inputs[0]].shape, op.stride
@@ -137,14 +137,14 @@ def reorg(writer: FileWriter, node: QNode, op: Reorg, inputs: Sequence[str]) -> 
 
 
 def padded(writer: FileWriter, op: Pad, inputs: Sequence[str]) -> str:
-    """Write a Pad that repeats values of the map around it."""
+    """Write a padding layer that repeats the map's values as an ONNX Pad."""
     top, left, bottom, right = pads(op.padding)
     sides = writer.constant([0, 0, top, left, 0, 0, bottom, right], np.int64)
     return writer.put("Pad", [*inputs, sides], mode=op.mode)
 
 
 def depth_to_space(writer: FileWriter, node: QNode, op: DepthToSpace, inputs: Sequence[str]) -> str:
-    """Write a DepthToSpace, or the operators that do the same for blocks with different numbers of rows and columns."""
+    """Write a depth-to-space layer as an ONNX DepthToSpace, or as Reshapes and a Transpose if blocks are not square."""
     if op.rows == op.columns:
         return writer.put("DepthToSpace", inputs, blocksize=op.rows)
     before = writer.network.nodes[node.inputs[0]].shape
@@ -155,7 +155,7 @@ def depth_to_space(writer: FileWriter, node: QNode, op: DepthToSpace, inputs: Se
 def _moved(
     writer: FileWriter, node: QNode, source: str, parts: Sequence[int], order: Sequence[int] = (2, 4, 0, 1, 3)
 ) -> str:
-    """Split a map into ``parts``, reorder them, and return the name of the result in the node's shape."""
+    """Write a Reshape to ``parts``, a Transpose and a Reshape to the node's shape; return the name of the output."""
     split = writer.put("Reshape", [source, writer.constant([1, *parts], np.int64)])
     turned = writer.put("Transpose", [split], perm=[0, *(1 + i for i in order)])
     sides = [1, node.shape.channels, node.shape.height, node.shape.width]
@@ -163,7 +163,7 @@ def _moved(
 
 
 def upsample(writer: FileWriter, op: Upsample, inputs: Sequence[str]) -> str:
-    """Write a Resize to the nearest value."""
+    """Write an upsampling layer as an ONNX Resize in mode nearest."""
     scales = writer.constant([1, 1, op.stride, op.columns])
     mode = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return writer.put("Resize", [inputs[0], "", scales], mode="nearest", **mode)
@@ -181,7 +181,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
-    """Return the file's bytes.
+    """Return an integer network as the bytes of an ONNX file, in the dialect "qonnx" or "finn".
 
     Its input "picture" is 1 × channels × height × width floats of 0 to 1, and its outputs are floats. The inputs of a
     detection head are outputs, and the metadata describes the head if a file of heads can describe it.
@@ -217,7 +217,7 @@ def to_onnx(network: QuantizedNetwork, dialect: str = "qonnx") -> bytes:
 
 
 def _ends(writer: FileWriter) -> list[str]:
-    """Return the tensors that no layer reads; a head stands for the tensors that it reads."""
+    """Return the names of the graph's output tensors: those that no layer reads, or that detection heads read."""
     nodes = writer.network.nodes
     read = {i for node in nodes for i in node.inputs}
     last = [i for i in range(len(nodes)) if i not in read]
@@ -226,7 +226,7 @@ def _ends(writer: FileWriter) -> list[str]:
 
 
 def _written(writer: FileWriter, node: QNode) -> str:
-    """Write the operators of a layer and return the name of their output."""
+    """Write one layer of the integer network as ONNX operators, and return the name of their output."""
     inputs = [writer.names[i] for i in node.inputs]
     match node.op:
         case QInput():
@@ -269,7 +269,7 @@ def _written(writer: FileWriter, node: QNode) -> str:
 
 
 def _pixels(writer: FileWriter, type_: TensorType) -> str:
-    """Quantise pixels so that each keeps its integer; an Add after it subtracts the zero point."""
+    """Write a Quant of the input image that keeps each pixel's integer, and an Add for its zero point."""
     pixels = writer.quant("picture", replace(type_, zero_point=0))
     offset = -type_.zero_point * type_.scale
     return writer.put("Add", [pixels, writer.constant(offset)]) if offset else pixels
@@ -301,7 +301,7 @@ def _sums(
     scale: Any,
     bias: Doubles | None = None,
 ) -> str:
-    """Write a Conv or MatMul and return its output's name.
+    """Write a convolution or dense layer as a Conv or MatMul with quantised weights, and return its output's name.
 
     Args:
         weights: The integer weights.
@@ -326,12 +326,13 @@ def _sums(
 
 
 def _least(weights: IntArray, datatype: DataType) -> DataType:
-    """Return the datatype of the weights: TERNARY if BIPOLAR weights were changed and include a 0."""
+    """Return the datatype for weights in the file: TERNARY if weights of the type BIPOLAR include a 0, else
+    ``datatype``."""
     return TERNARY if datatype == BIPOLAR and not weights.all() else datatype
 
 
 def _affine(by: Requantising) -> tuple[Doubles, Doubles, str]:
-    """Return gain and offset of y = round(gain · acc + offset), and the activation."""
+    """Return gain and offset of a requantiser, y = round(gain · acc + offset), and its activation's ONNX name or ""."""
     assert not isinstance(by, Thresholds)
     gain: Doubles = np.ldexp(by.multiplier.astype(np.float64), -by.shift.astype(np.int32))
     if isinstance(by, MultiplyShift):
@@ -353,13 +354,14 @@ def _activated(writer: FileWriter, source: str, activation: str) -> str:
 
 
 def _has_thresholds(writer: FileWriter, node: QNode) -> bool:
-    """Return whether a MultiThreshold computes the node's values, and not a Quant."""
+    """Return whether a node's output is written as a MultiThreshold instead of a Quant."""
     few = writer.dialect == "finn" and node.type.datatype.bits <= THRESHOLD_BITS
     return few or isinstance(node.requantiser, Thresholds)
 
 
 def _counted(writer: FileWriter, node: QNode, source: str, edges: npt.NDArray[np.floating[Any]]) -> str:
-    """Write a MultiThreshold. The edges are a half below whole sums, so that rounding of the sums has no effect."""
+    """Write a MultiThreshold for a node's output. Its thresholds are half a sum lower, so that float rounding has no
+    effect."""
     datatype, type_ = node.type.datatype, node.type
     return writer.put(
         "MultiThreshold",
@@ -373,12 +375,12 @@ def _counted(writer: FileWriter, node: QNode, source: str, edges: npt.NDArray[np
 
 
 def _rounded(writer: FileWriter, node: QNode, source: str) -> str:
-    """Write a Quant of the node's type."""
+    """Write a Quant to the type of a node's output, and return its output's name."""
     return writer.quant(source, node.type, **attributes_of(writer.network, node))
 
 
 def _requantised(writer: FileWriter, node: QNode, by: Requantising, source: str, per_sum: float, zero: int) -> str:
-    """Requantise an average or a sum of maps.
+    """Write the requantisation of an average pool, addition or product as a MultiThreshold or Quant.
 
     Args:
         per_sum: The real value of a sum of 1.
@@ -417,7 +419,7 @@ def _multiply(writer: FileWriter, node: QNode, op: QMultiply, inputs: Sequence[s
 
 
 def _looked_up(writer: FileWriter, node: QNode, op: QActivate, inputs: Sequence[str]) -> str:
-    """Write a table as a Gather by each value's integer. The Quant changes no value, but states the output's type."""
+    """Write a lookup-table layer as a Gather from a constant, followed by a Quant that states the output's type."""
     read = writer.network.nodes[node.inputs[0]].type
     steps = writer.put("Div", [inputs[0], writer.constant(read.scale)])
     # The half is needed because the cast to integers truncates.
@@ -434,7 +436,7 @@ def _softmax(writer: FileWriter, node: QNode, op: Softmax, inputs: Sequence[str]
 
 
 def _integer_softmax(writer: FileWriter, op: QSoftmax, inputs: Sequence[str]) -> str:
-    """Write a float softmax, whose probabilities differ from the integers' only by rounding."""
+    """Write an integer softmax as a float Softmax, whose probabilities differ only by rounding."""
     if op.method != "stable":
         raise RefusedError(f"a softmax by the method {op.method!r} has no operator, only one by 'stable'")
     return writer.put("Softmax", inputs, axis=1)
@@ -447,7 +449,7 @@ def _top_k(writer: FileWriter, op: TopK, inputs: Sequence[str]) -> str:
 
 
 def _shaped(writer: FileWriter, node: QNode, name: str) -> str:
-    """Return the output as a map: a MatMul gives a row, which the readers take as a map of one position."""
+    """Write a Reshape of a dense layer's output, a row of values, to a map of one position; return the name."""
     if not isinstance(node.op, QDense):
         return name
     return writer.put("Reshape", [name, writer.constant([1, node.shape.channels, 1, 1], np.int64)])

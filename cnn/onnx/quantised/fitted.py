@@ -78,7 +78,7 @@ WHOLE_SUMS = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """The sums that a layer can reach.
+    """The range of integer sums (accumulators) that each channel of a layer can have.
 
     Attributes:
         low: The least sum of each channel.
@@ -93,7 +93,7 @@ class Reach:
 
 @dataclass(frozen=True, eq=False)
 class FileRequantiser:
-    """The requantisation in a file: y = round(ratio · sum + offset) + zero, clipped to ``datatype``.
+    """The requantisation that a file states in floats: y = round(ratio · sum + offset) + zero, clipped to ``datatype``.
 
     Halves are rounded to even. If an offset is a whole number of sums, the file stores it as an integer. The product is
     then a float32 number, as onnxruntime computes it.
@@ -117,23 +117,23 @@ class FileRequantiser:
 
     @property
     def halves(self) -> str:
-        """The rounding of halves of y, one of HALVES."""
+        """The rounding of halves of y: UP, EVEN or ODD."""
         return EVEN if self.zero_first else beyond_zero(EVEN, self.zero)
 
     @property
     def channels(self) -> int:
-        """The number of channels."""
+        """The number of output channels."""
         return int(self.ratio.size)
 
     @cached_property
     def _added(self) -> tuple[npt.NDArray[np.bool_], Longs]:
-        """Whether each offset is a whole number of sums, and that number; both [channels, 1]."""
+        """Whether each channel's offset is a whole number of sums, and that number; both [channels, 1]."""
         sums = np.clip(self.offset / self.ratio, -MOST_SUMS, MOST_SUMS)[:, None]
         whole = np.rint(sums)
         return np.abs(sums - whole) <= WHOLE_SUMS * np.maximum(1, np.abs(whole)), whole.astype(np.int64)
 
     def values(self, sums: Longs) -> Doubles:
-        """Return the integers for sums [channels, …] before they saturate."""
+        """Return the output integers that the file gives for sums [channels, …], before they saturate."""
         exact, added = self._added
         ratio = self.ratio[:, None]
         factor = np.minimum(ratio, MOST_FLOAT).astype(np.float32)
@@ -143,7 +143,7 @@ class FileRequantiser:
         return np.asarray(np.rint(bent + self.zero) if self.zero_first else np.rint(bent) + self.zero)
 
     def edges(self, levels: Longs, reach: Reach) -> Longs:
-        """Return the least sum within ``reach`` that gives a level or more, [channels, levels].
+        """Return, per channel and level, the least sum within ``reach`` whose output is that level or more.
 
         It is one above the reach if no sum does.
         """
@@ -164,7 +164,8 @@ class FileRequantiser:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A requantiser and its differences from the file.
+    """An integer requantiser fitted to a file's float requantisation, and how many sums give another output than in the
+    file.
 
     Attributes:
         by: The requantiser.
@@ -178,7 +179,7 @@ class Fit:
 
 
 def fitted(rule: FileRequantiser, reach: Reach, activation: str, node: Node, late: bool = True) -> Fit:
-    """Return the requantiser of a layer with the fewest differences from the file.
+    """Return the integer requantiser of a layer that differs from the file's requantisation for the fewest sums.
 
     If several have none, the first is taken: a Requantiser before a MultiplyShift.
 
@@ -211,7 +212,7 @@ def fitted(rule: FileRequantiser, reach: Reach, activation: str, node: Node, lat
 
 
 def fitted_to_pixels(rule: FileRequantiser, activation: str, node: Node, most: int) -> tuple[int, Fit]:
-    """Return an integer weight and the requantiser of pixels that a layer only converts to another type.
+    """Return the weight and requantiser that convert input pixels to a quantised type with the fewest differences.
 
     The weight is the least, up to ``most``, with which every pixel gets the file's integer. If there is none, the
     weight with the fewest differences is returned.
@@ -239,7 +240,8 @@ def fitted_to_pixels(rule: FileRequantiser, activation: str, node: Node, most: i
 def _early(
     rule: FileRequantiser, reach: Reach, activation: str, node: Node, levels: Longs, edges: Longs, halves: str
 ) -> tuple[Requantiser, Longs]:
-    """Return the Requantiser with the fewest differences, among biases and multipliers close to the nearest ones."""
+    """Return the best-fitting Requantiser (bias before the product), tried with biases and multipliers near the exact
+    ones."""
     room = (1 << 31) - 1 - reach.greatest
     bias = np.rint(np.clip((rule.offset + rule.zero) / rule.ratio, -room, room)).astype(np.int64)
     nearest = requantiser_for(np.minimum(rule.ratio, GREATEST_RATIO), bias, activation, node)
@@ -259,7 +261,7 @@ def _early(
 
 
 def _late(rule: FileRequantiser, reach: Reach, levels: Longs, edges: Longs, halves: str) -> tuple[MultiplyShift, Longs]:
-    """Return the MultiplyShift with the fewest differences, among multipliers close to the nearest ones.
+    """Return the best-fitting MultiplyShift (bias after the product), tried with multipliers near the exact ones.
 
     Each multiplier is tried with the file's offset, and with the middle of all offsets that may be right.
     """
@@ -287,12 +289,12 @@ def _late(rule: FileRequantiser, reach: Reach, levels: Longs, edges: Longs, halv
 
 
 def _better(where: npt.NDArray[np.bool_], old: tuple[Longs, Longs], new: tuple[Longs, Longs]) -> tuple[Longs, Longs]:
-    """Return the rows and the differences of ``new`` for the channels of ``where``, and of ``old`` for the others."""
+    """Return the new parameters and error counts for the channels in ``where``, and the old ones for the others."""
     return np.where(where, new[0], old[0]), np.where(where, new[1], old[1])
 
 
 def _middle(multiplier: Longs, needed: Longs, edges: Longs, reach: Reach, otherwise: Longs) -> Longs:
-    """Return the middle of all offsets with which every edge reaches its level and the sum below the edge does not.
+    """Return, per channel, the middle of the offsets with which all output edges are at the file's sums.
 
     If there is no such offset, return the one with the least error on both sides. If no sum has an edge, return
     ``otherwise``.
@@ -307,7 +309,7 @@ def _middle(multiplier: Longs, needed: Longs, edges: Longs, reach: Reach, otherw
 
 
 def _edges_early(rows: Longs, needed: Longs) -> Longs:
-    """Return, per channel, the least sum s for which (s + bias) · multiplier reaches ``needed``.
+    """Return, per channel, the least sums s for which (s + bias) · multiplier reaches the products ``needed``.
 
     Args:
         rows: A Requantiser's bias, its multiplier, and its multiplier for negative s + bias, one value per channel.
@@ -319,7 +321,7 @@ def _edges_early(rows: Longs, needed: Longs) -> Longs:
 
 
 def _least(needed: Longs, multiplier: Longs) -> Longs:
-    """Return the least sum with sum · multiplier ≥ needed.
+    """Return the least integer sum with sum · multiplier ≥ needed.
 
     For a multiplier of 0 it is −2^62 if every sum satisfies this, and 2^62 if no sum does.
     """
@@ -328,6 +330,6 @@ def _least(needed: Longs, multiplier: Longs) -> Longs:
 
 
 def _between(ours: Longs, edges: Longs, reach: Reach) -> Longs:
-    """Return the number of reachable sums of each channel between both edges, for which the integers differ."""
+    """Return, per channel, how many reachable sums have another output: those between our edges and the file's."""
     inside = np.clip(ours, reach.low[:, None], reach.high[:, None] + 1)
     return np.asarray(np.abs(inside - edges).sum(axis=1))

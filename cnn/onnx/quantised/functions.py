@@ -81,7 +81,7 @@ MOST_RATIO = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class FloatSums:
-    """The real values of the sums of channels, (sum + shift) · unit.
+    """The real values (sum + shift) · unit of the integer sums (accumulators) that each channel can have.
 
     Attributes:
         unit: The real value of a sum of 1, per row.
@@ -97,13 +97,13 @@ class FloatSums:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the greatest real value."""
+        """The least and the greatest real value of any channel's sums."""
         low, high = ((end + self.shift) * self.unit for end in (self.reach.low, self.reach.high))
         return float(low.min()), float(high.max())
 
     @property
     def whole(self) -> WholeSums | None:
-        """The sums as integers; None unless all channels have whole steps of one unit and the same fraction of it."""
+        """The sums of all channels as integers of one scale; None if their scales and offsets do not allow it."""
         unit = float(self.unit.min())
         steps = np.rint(self.unit / unit)
         offset = self.shift * steps
@@ -115,7 +115,7 @@ class FloatSums:
         return WholeSums(unit, part, int(low.min()), int(high.max()))
 
     def joined(self, by: Requantiser | MultiplyShift) -> FloatSums:
-        """Return the sums with one row for channels that have the same real values and requantisers.
+        """Return the sums with one row for all channels that have the same real values and requantiser parameters.
 
         Channels that differ by a whole number of steps are joined too, if their sums follow each other without a gap.
         The requantiser is compared as well, because a channel that always saturates may have another bias than its real
@@ -144,7 +144,8 @@ class FloatSums:
 
 @dataclass(frozen=True)
 class WholeSums:
-    """Sums whose real values are (integer + part) · unit, with integers from ``low`` to ``high``."""
+    """Sums of all channels as integers of one scale: real value (integer + part) · unit, integers ``low`` to
+    ``high``."""
 
     unit: float
     part: float
@@ -154,7 +155,7 @@ class WholeSums:
 
 @dataclass(frozen=True)
 class SumTarget:
-    """The integers that sums are requantised to.
+    """The integer type to which sums are requantised before an activation's lookup table reads them.
 
     Attributes:
         type: The type of these integers.
@@ -171,7 +172,7 @@ Requantisers: TypeAlias = Callable[[SumTarget], Requantiser | MultiplyShift]
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of a table from the file. Channels with the same sums count once.
+    """The difference of an activation's lookup table from the file, over the sums that can occur.
 
     Attributes:
         steps: The greatest difference, in steps of the output.
@@ -186,7 +187,8 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class FunctionTables:
-    """A requantiser to intermediate integers, and the tables of the functions that read these.
+    """A requantiser of a layer's sums to intermediate integers, and the lookup tables of the activations that read
+    them.
 
     Attributes:
         type: The type of the intermediate integers.
@@ -202,14 +204,14 @@ class FunctionTables:
 
     @property
     def cost(self) -> tuple[int, int]:
-        """The greatest difference in steps, and the number of sums that differ; the least cost is the best."""
+        """The greatest difference of the tables from the file, in output steps, and the number of differing sums."""
         each = self.differences.values()
         return max(one.steps for one in each), sum(one.off for one in each)
 
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """A function that reads sums.
+    """An activation that reads a layer's sums, with the type of its output.
 
     Attributes:
         function: The function.
@@ -222,7 +224,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class ReadBy:
-    """The readers of a layer's sums.
+    """The activations that read a layer's sums, and whether nothing else does.
 
     Attributes:
         functions: The nodes of the functions among them.
@@ -234,7 +236,7 @@ class ReadBy:
 
 
 class Functions:
-    """The functions of a network, used while its layers get their integers.
+    """The activations of a network that become lookup tables, while its layers get their integers.
 
     Attributes:
         readers: The functions that read a layer's sums, by layer.
@@ -249,15 +251,15 @@ class Functions:
         self.tables: dict[int, Table] = {}
 
     def at(self, index: int) -> AtNode:
-        """Return the view of one node."""
+        """Return the activations as seen from the node ``index``."""
         return AtNode(self, index)
 
     def mark(self, index: int) -> Mark:
-        """Return the facts that the file states of a node."""
+        """Return what the file states about the node ``index``, such as its output's type."""
         return self.marks.get(index, NO_MARK)
 
     def notes(self) -> tuple[str, ...]:
-        """Return a note if functions differ from the file, and one for each that differs by more than a step."""
+        """Return notes for the user about lookup tables that differ from the file."""
         nodes = self.network.nodes
         off = {nodes[i].name: each for i, each in self.differences.items() if each.off}
         if not off:
@@ -279,7 +281,7 @@ class Functions:
         )
 
     def reader(self, index: int, activation: str = "linear") -> Reader:
-        """Return the function at a node. activation: the layer before's activation, which the function includes."""
+        """Return the activation at node ``index``, combined with the previous layer's ``activation``."""
         op, mark = self.network.nodes[index].op, self.mark(index)
         assert isinstance(op, Activate)
         assert mark.type is not None
@@ -288,18 +290,18 @@ class Functions:
 
 @dataclass(frozen=True, eq=False)
 class AtNode:
-    """The functions as one node of the network sees them."""
+    """The activations that read the sums of one node, or the activation that the node itself is."""
 
     all: Functions
     index: int
 
     @property
     def read_sums(self) -> bool:
-        """Whether functions read the sums of the node."""
+        """Whether activations read the node's sums directly, before any quantiser."""
         return self.index in self.all.readers
 
     def chosen(self, sums: FloatSums, requantiser: Requantisers) -> FunctionTables:
-        """Return the requantiser and the tables for the functions that read the node's sums."""
+        """Return the requantiser of the node's sums and the lookup tables of the activations that read them."""
         readers, alone = self._readers, self.all.readers[self.index].alone
         functions = [each.function for each in readers.values()]
         ends = _told_apart(sums.ends, functions) if alone else sums.ends
@@ -307,12 +309,12 @@ class AtNode:
 
     @property
     def _readers(self) -> dict[int, Reader]:
-        """The functions that read the sums of the node."""
+        """The activations that read the node's sums, by their node's index."""
         activation = getattr(self.all.network.nodes[self.index].op, "activation", "linear")
         return {i: self.all.reader(i, activation) for i in self.all.readers[self.index].functions}
 
     def compared(self, made: FunctionTables, sums: Longs, floats: Doubles) -> FunctionTables:
-        """Return ``made`` with the differences of its tables from the file.
+        """Return ``made`` with its tables' differences from the file for these sums and their real values.
 
         Args:
             made: The requantiser and the tables.
@@ -329,12 +331,12 @@ class AtNode:
         return replace(made, differences=differences)
 
     def keep(self, made: FunctionTables) -> None:
-        """Store these tables and differences for the functions that read the node's sums."""
+        """Store the lookup tables for the activations that read the node's sums, and the tables' differences."""
         self.all.tables.update(made.tables)
         self.all.differences.update(made.differences)
 
     def table(self, source: TensorType) -> Table:
-        """Return the table of the function at the node for an input of the type ``source``.
+        """Return the lookup table of the activation at this node, for an input of the type ``source``.
 
         Raises:
             RangeError: The input has more than 16 bits.
@@ -358,7 +360,7 @@ class AtNode:
 
 
 def function_of(op: Activate, mark: Mark, activation: str = "linear") -> Function:
-    """Return the function from the real value of a sum to the integer of an operation's output.
+    """Return an activation as a function from the real value of a sum to the integer of its quantised output.
 
     Args:
         op: The operation.
@@ -391,7 +393,7 @@ _BEFORE: Mapping[str, Callable[[Doubles], Doubles]] = {
 
 
 def stepped(values: Doubles, type_: TensorType, zero_first: bool = False) -> Longs:
-    """Return real values as integers of a type, halves rounded to even.
+    """Return real values quantised to the integers of a type, halves rounded to even as in ONNX.
 
     The quotient is a float32 number, as in a file's quantiser. zero_first: see Mark.
     """
@@ -407,7 +409,8 @@ def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int,
             readers.setdefault(source, []).append(index)
 
     def found(index: int) -> tuple[tuple[int, ...], bool]:
-        """Return the functions that read a node or operations that only move its values, and whether they are alone.
+        """Return the activations that read the node's output, also through operations that move values; and if they are
+        alone.
 
         There are no functions if a reader cannot take the sums themselves.
         """
@@ -441,7 +444,7 @@ def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int,
 
 
 def float_sums(unit: Doubles, shift: Doubles, reach: Reach) -> FloatSums:
-    """Return the real values of the sums of channels. A shift that is nearly whole is rounded to a whole number."""
+    """Return the real values (sum + shift) · unit of the channels' sums, with nearly whole shifts rounded."""
     whole = np.rint(shift)
     shift = np.where(np.abs(shift - whole) <= SAME * np.maximum(np.abs(whole), 1), whole, shift)
     return FloatSums(unit, shift, reach, np.arange(len(unit)))
@@ -450,7 +453,7 @@ def float_sums(unit: Doubles, shift: Doubles, reach: Reach) -> FloatSums:
 def between(
     sums: FloatSums, readers: Mapping[int, Reader], requantiser: Requantisers, ends: tuple[float, float], alone: bool
 ) -> FunctionTables:
-    """Return the requantiser of sums and the tables of the functions that read them.
+    """Return the requantiser of a layer's sums and its activations' lookup tables that differ least from the file.
 
     Args:
         sums: The real values of the sums.
@@ -466,7 +469,7 @@ def between(
 
 
 def nearest(readings: Iterable[R], cost: Callable[[R], tuple[float, ...]]) -> R:
-    """Return the first reading without a difference from the file, or else the first of those that cost least.
+    """Return the first reading that does not differ from the file, or else the first of those that differ least.
 
     Readings after one without a difference are not computed.
 
@@ -487,13 +490,13 @@ def nearest(readings: Iterable[R], cost: Callable[[R], tuple[float, ...]]) -> R:
 
 
 def of_first_channel(by: Requantiser | MultiplyShift, sums: Longs, datatype: DataType) -> Longs:
-    """Return the integers that the first channel of a requantiser gives for sums."""
+    """Return the output integers that the requantiser's first channel gives for these sums."""
     first: dict[str, Any] = {name: numbers[:1] for name, numbers in numbers_of(by).items()}
     return np.asarray(requantise(sums[None], replace(by, **first), datatype)[0], np.int64)
 
 
 def _told_apart(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[float, float]:
-    """Return the range in which an output changes: its least and its greatest real value, to a small relative error."""
+    """Return the range of real values outside which no activation's output changes."""
     low, high = ends
     for _ in range(CLOSER):
         x = np.linspace(low, high, PLACES)
@@ -511,7 +514,8 @@ def _told_apart(ends: tuple[float, float], functions: Sequence[Function]) -> tup
 
 
 def _jump(ends: tuple[float, float], functions: Sequence[Function]) -> float:
-    """Return the real value at which an output jumps most; 0 if no output jumps by more than a step."""
+    """Return the real value at which an activation's output jumps most; 0 if it never jumps by more than one
+    integer."""
     low, high = ends
     for _ in range(CLOSER):
         x = np.linspace(low, high, PLACES)
@@ -524,7 +528,8 @@ def _jump(ends: tuple[float, float], functions: Sequence[Function]) -> float:
 
 
 def _corners(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[float, ...]:
-    """Return real values at which a piece of a table should begin; each of them is to be tried.
+    """Return real values at which a piece of a piecewise-linear table should begin, such as jumps; (0.0,) if none is
+    known.
 
     They are a jump, and the values at which one of several functions stops changing. If there is none, 0 is returned.
     """
@@ -537,7 +542,7 @@ def _corners(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[
 
 
 def _targets(sums: FloatSums, ends: tuple[float, float], jump: float, alone: bool) -> Iterator[SumTarget]:
-    """Yield the targets to try, beginning with the one that is best in most cases. Each has an integer for 0.
+    """Yield intermediate integer types for a layer's sums, in the order in which they are to be tried.
 
     Args:
         sums: The real values of the sums.
@@ -573,7 +578,7 @@ def _targets(sums: FloatSums, ends: tuple[float, float], jump: float, alone: boo
 
 
 def _spread(unit: float, low: int, high: int, jump: int) -> Iterator[TensorType]:
-    """Yield types in which sums are as far apart as 16 bits allow, at several offsets within the pieces.
+    """Yield 16-bit types that space the integer sums as far apart as possible, at several offsets within table pieces.
 
     The offsets are whole multiples of this distance, because a requantiser cannot have others.
     """
@@ -596,7 +601,8 @@ def _built(
     type_: TensorType,
     ends: tuple[float, float],
 ) -> FunctionTables:
-    """Return the requantiser with the tables for the intermediate integers that it gives."""
+    """Return the lookup tables for the intermediate integers that the requantiser ``by`` gives, with their
+    differences."""
     sums = sums.joined(by)
     row, integers, weights = _told_sums(sums, type_, ends)
     x: Doubles = np.asarray((integers + sums.shift[row]) * sums.unit[row], np.float64)
@@ -616,13 +622,14 @@ def _built(
 
 
 def _difference(table: Table, read: DataType, places: Longs, right: Longs, weights: Longs) -> Difference:
-    """Return the difference of a table from the right outputs. places: the table's inputs, each ``weights`` times."""
+    """Return how a lookup table differs from the right outputs at ``places``, its inputs, each counted ``weights``
+    times."""
     off = np.abs(looked_up(table, places, read) - right)
     return Difference(int(off.max()), int(weights[off > 0].sum()), int(weights.sum()))
 
 
 def _told_sums(sums: FloatSums, type_: TensorType, ends: tuple[float, float]) -> tuple[Longs, Longs, Longs]:
-    """Return row, sum and weight of the sums that are compared.
+    """Return channel row, sum and weight of each sum at which a lookup table is compared with the file.
 
     These are the sums between the ends, some next to them, and the least and the greatest of each row. The last two
     represent all sums that saturate.

@@ -103,7 +103,7 @@ WHOLE = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class LayerReading:
-    """A layer as it is read from the file.
+    """An integer layer made from the file: its operation, output type, and the requantiser's differences from the file.
 
     Attributes:
         op: The operation.
@@ -118,7 +118,7 @@ class LayerReading:
 
 @dataclass(frozen=True, eq=False)
 class IntegerNetwork:
-    """A quantised network.
+    """The integer network of a quantised ONNX file, and notes for the user on differences from the file.
 
     Attributes:
         quantized: The network.
@@ -130,7 +130,7 @@ class IntegerNetwork:
 
 
 def integer_network(network: Network, marks: Mapping[int, Mark]) -> IntegerNetwork:
-    """Return the quantised network with the same indices.
+    """Return the integer network with the file's integers, given the float network and the file's types per node.
 
     Raises:
         SeveralFaultsError: Layers cannot take integers from the file; it has an error for each.
@@ -165,7 +165,7 @@ def integer_network(network: Network, marks: Mapping[int, Mark]) -> IntegerNetwo
 
 
 def _told(node: Node, fit: Fit) -> tuple[str, ...]:
-    """Return a note if integers differ from the file."""
+    """Return a note for the user if the layer's integers differ from the file for some sums."""
     differing, sums = int(fit.differing.sum()), int(fit.sums.sum())
     if not differing:
         return ()
@@ -174,7 +174,7 @@ def _told(node: Node, fit: Fit) -> tuple[str, ...]:
 
 
 def with_float_forms(network: Network, quantized: QuantizedNetwork, marks: Mapping[int, Mark]) -> Network:
-    """Return the float network in which layers that the file describes only by thresholds match their integers."""
+    """Return the float network with layers that the file gives only as thresholds replaced by matching float layers."""
     nodes = list(network.nodes)
     for index, mark in marks.items():
         if mark.thresholds is not None:
@@ -184,7 +184,7 @@ def with_float_forms(network: Network, quantized: QuantizedNetwork, marks: Mappi
 
 
 def _stated(node: QNode, inputs: list[TensorType], mark: Mark, network: Network) -> QOp:
-    """Return the node's operation with the integers that the file states in addition."""
+    """Return the node's operation with the exact requantiser integers that the file states in addition, if they fit."""
     if mark.stated is None or not isinstance(node.op, Sums):
         return node.op
     source = network.nodes[node.inputs[0]].shape
@@ -217,7 +217,7 @@ def _quantised(node: Node, inputs: list[TensorType], mark: Mark, network: Networ
 def _on_maps(
     op: Add | AveragePool | Multiply, count: int, inputs: list[TensorType], mark: Mark, node: Node, functions: AtNode
 ) -> LayerReading:
-    """Return the operation with the multipliers that give the fewest differences from the file.
+    """Return an addition, product or average pool with the integer multipliers that differ least from the file.
 
     Args:
         count: The number of positions that a mean is taken of.
@@ -230,14 +230,14 @@ def _on_maps(
 
 
 def _differing(reading: LayerReading) -> tuple[float]:
-    """Return the share of the sums that give another integer than in the file."""
+    """Return which share of a layer's sums gives another integer than in the file, 0…1, as a tuple."""
     fit = reading.fit
     return (0.0 if fit is None else float(fit.differing.sum() / max(1, fit.sums.sum())),)
 
 
 @dataclass(frozen=True, eq=False)
 class SumsOfMaps:
-    """Sums that are alike in every channel.
+    """The integer sums of an addition, product or average pool, which are alike in every channel.
 
     Attributes:
         step: The real value of a sum of 1.
@@ -255,14 +255,14 @@ class SumsOfMaps:
 
     @property
     def reach(self) -> Reach:
-        """The sums that a channel can reach."""
+        """The range of these sums, for one channel."""
         ends = (self.low, self.high, max(-self.low, self.high))
         return Reach(*(np.array([end], np.int64) for end in ends))
 
 
 @dataclass(frozen=True)
 class Rounded:
-    """The rounding of real values to integers.
+    """A quantiser of real values to integers: the type, the slope below 0, and when the zero point is added.
 
     Attributes:
         type: The type of the integers.
@@ -283,7 +283,7 @@ def _of_maps(
     count: int,
     reads: int = 1,
 ) -> SumsOfMaps:
-    """Return the sums of an operation on maps.
+    """Return the integer sums of an addition, product or average pool of quantised maps.
 
     Args:
         type_: The output's type; None if it is not known.
@@ -305,7 +305,7 @@ def _of_maps(
 def _multipliers(
     inputs: list[TensorType], type_: TensorType | None, mark: Mark, reads: int
 ) -> tuple[tuple[int, ...], float]:
-    """Return the integer multiplier of each map of an addition, and the real value of a sum of 1.
+    """Return the integer multipliers of an addition's inputs, and the real value of a sum of 1.
 
     If the addition is compared with thresholds, the sums are integers of one scale, or integers that the file
     multiplies by integers.
@@ -327,7 +327,8 @@ def _with_type(
     mark: Mark,
     node: Node,
 ) -> LayerReading:
-    """Return the layer that quantises the sums, or counts the thresholds that they reach."""
+    """Return an addition, product or average pool whose sums are requantised, or compared with the file's
+    thresholds."""
     if mark.thresholds is not None:
         return LayerReading(sums.op(_compared(mark.thresholds, sums.step, sums.zero, node)), type_)
     activation = getattr(op, "activation", "linear")
@@ -339,7 +340,7 @@ def _with_type(
 
 
 def _of_values(op: QAdd, inputs: list[TensorType], rounded: Rounded, fit: Fit) -> Fit:
-    """Return the fit with the differences for the values of the addition's maps.
+    """Return the fit of an addition, with its differences from the file counted over its inputs' values.
 
     They are counted because integer multipliers only approximate the ratios of the file's scales.
     """
@@ -351,7 +352,7 @@ def _of_values(op: QAdd, inputs: list[TensorType], rounded: Rounded, fit: Fit) -
 
 
 def _values_of_maps(op: QAdd, inputs: list[TensorType]) -> tuple[npt.NDArray[np.int64], Doubles]:
-    """Return the sums of all combinations of the maps' values, and the file's real values of these sums.
+    """Return an addition's integer sums for combinations of its inputs' integers, and their real values in the file.
 
     If a map has many values, a regular sample of them is used.
     """
@@ -368,7 +369,7 @@ def _values_of_maps(op: QAdd, inputs: list[TensorType]) -> tuple[npt.NDArray[np.
 def _for_functions(
     several: Iterable[SumsOfMaps], inputs: list[TensorType], node: Node, functions: AtNode
 ) -> LayerReading:
-    """Return the layer that requantises sums for the functions that read them.
+    """Return an addition, product or average pool whose sums activations read through lookup tables.
 
     Args:
         several: Sums with different multipliers. The first whose tables give the file's integers is taken, or else the
@@ -390,18 +391,18 @@ def _for_functions(
 
 
 def _slope(activation: str, type_: TensorType) -> float:
-    """Return the slope below 0. It is 1 if the output has a zero point, because saturation is the ReLU then."""
+    """Return an activation's slope below 0; 1 if the output has a zero point, because saturation then is the ReLU."""
     return 1.0 if type_.zero_point else SLOPES[activation]
 
 
 def _compared(edges: FloatArray, step: float, zero: int, node: Node) -> Thresholds:
-    """Return the thresholds of sums. step: the real value of a sum of 1. zero: the sum that represents 0."""
+    """Return the thresholds of integer sums for real thresholds ``edges``; ``step`` is a sum's real value."""
     channels = node.shape.channels
     return _reached(np.broadcast_to(edges / step + float(zero), (channels, edges.shape[1])))
 
 
 def _fitted(rule: FileRequantiser, reach: Reach, activation: str, node: Node, late: bool = True) -> Fit:
-    """Return the requantiser for a rule of the file. late: as in ``fitted``.
+    """Return the integer requantiser that fits the file's requantisation ``rule`` best; ``late`` as in ``fitted``.
 
     Raises:
         InvalidValueError: The output has a zero point and an activation whose bend a requantiser has only at 0, or an
@@ -417,7 +418,7 @@ def _fitted(rule: FileRequantiser, reach: Reach, activation: str, node: Node, la
 
 
 def _of_all(sums: SumsOfMaps, target: SumTarget, activation: str, node: Node, zero_first: bool = False) -> Fit:
-    """Return the same requantiser in every channel of the node. zero_first: as in Mark."""
+    """Return the integer requantiser of an addition, product or average pool: the same in every channel."""
     type_, ratio = target.type, np.array([sums.step / target.type.scale])
     offset = -ratio * sums.zero - target.left / type_.scale
     rule = FileRequantiser(ratio, offset, type_.zero_point, type_.datatype, _slope(activation, type_), zero_first)
@@ -429,7 +430,7 @@ def _of_all(sums: SumsOfMaps, target: SumTarget, activation: str, node: Node, ze
 
 
 def scales_of_filters(op: Convolution | Dense, scale: FloatArray | None) -> Doubles:
-    """Return the scale of each filter; RefusedError if the weights are floats."""
+    """Return the weight scale of each filter; RefusedError if the weights are floats without a scale."""
     rows = op.weights.reshape(len(op.weights), -1).astype(np.float64)
     if scale is not None and scale.size in (1, len(rows)):
         return np.array(np.broadcast_to(scale.astype(np.float64), (len(rows),)))
@@ -448,7 +449,7 @@ def scales_of_filters(op: Convolution | Dense, scale: FloatArray | None) -> Doub
 def _weighted(
     op: Convolution | Dense, source: TensorType, mark: Mark, node: Node, functions: AtNode | None = None
 ) -> LayerReading:
-    """Return a convolution or matrix with its batch norm, its bias and both zero points in the requantiser.
+    """Return an integer convolution or dense layer, with batch norm, bias and zero points in its requantiser.
 
     functions: the functions that read its sums.
     """
@@ -497,7 +498,7 @@ def _weighted(
 
 
 def _ratio(unit: Doubles, type_: TensorType, op: Convolution | Dense) -> Doubles:
-    """Return the steps of the output per sum of 1, rounded as onnxruntime rounds it if only scales determine it."""
+    """Return output integers per accumulator step, per filter, rounded as onnxruntime rounds it."""
     exact = unit / type_.scale
     if op.batch_norm:
         return exact
@@ -506,13 +507,13 @@ def _ratio(unit: Doubles, type_: TensorType, op: Convolution | Dense) -> Doubles
 
 
 def _is_plain(op: Convolution | Dense, weights: IntArray, source: TensorType) -> bool:
-    """Return whether the layer only converts pixels to another type."""
+    """Return whether a layer only converts the input image's pixels to another quantised type."""
     bare = isinstance(op, Convolution) and op.groups == len(weights) == weights.size
     return bare and source.datatype == PIXEL.datatype and bool((weights == 1).all())
 
 
 def _sums_of(weights: IntArray, read: DataType) -> Reach:
-    """Return the sums that each filter can reach for any input of the datatype ``read``."""
+    """Return the range of sums that each filter can have, for any inputs of the datatype ``read``."""
     rows = weights.reshape(len(weights), -1)
     above, below = np.maximum(rows, 0).sum(axis=1), np.minimum(rows, 0).sum(axis=1)
     greatest = (above - below) * magnitude(read)
@@ -520,7 +521,7 @@ def _sums_of(weights: IntArray, read: DataType) -> Reach:
 
 
 def _are_sums(reach: Reach, shift: Doubles) -> bool:
-    """Return whether the sums and the numbers that are added to them may fit an accumulator."""
+    """Return whether a layer's sums plus their offsets can fit an accumulator."""
     bound = reach.greatest + np.abs(shift)
     return bool(np.isfinite(bound).all()) and float(bound.max()) < LARGEST
 
@@ -534,7 +535,7 @@ def _layer(
 
 
 def _reached(edges: Doubles) -> Thresholds:
-    """Return the least sums that reach ``edges`` [filters, levels]. An edge that is nearly whole is rounded first."""
+    """Return thresholds: the least integer sum that reaches each real edge [filters, levels]."""
     near = np.rint(edges)
     sums = np.where(np.abs(edges - near) <= 1e-6 * np.maximum(1, np.abs(near)), near, np.ceil(edges))
     limited = np.clip(sums, -THRESHOLD_LIMIT, THRESHOLD_LIMIT).astype(np.int64)
@@ -544,7 +545,7 @@ def _reached(edges: Doubles) -> Thresholds:
 def _pixels_moved(
     op: Convolution | Dense, source: TensorType, unit: Doubles, weights: IntArray, shift: Doubles
 ) -> TensorType | None:
-    """Return a type of 8 bits for pixels that are only multiplied by a factor and shifted by whole steps.
+    """Return an 8-bit type for pixels that a layer only scales and shifts by whole steps; None for other layers.
 
     A Cast of integers does this. Other layers return None.
     """
@@ -560,7 +561,7 @@ def _pixels_moved(
 
 
 def _leaving(weights: IntArray, weight_type: DataType, source: TensorType, unit: Doubles, shift: Doubles) -> TensorType:
-    """Return INT16 for sums that are outputs as floats, with the least scale that all sums fit.
+    """Return an INT16 type for a layer's sums that are a float output of the network, with the least scale that fits.
 
     The scale is the sums' own if they fit without scaling.
     """
@@ -571,7 +572,7 @@ def _leaving(weights: IntArray, weight_type: DataType, source: TensorType, unit:
 
 
 def whole_weights(weights: FloatArray, scale: Doubles) -> IntArray:
-    """Return the integers of weights; RefusedError if a weight is not a multiple of its filter's scale."""
+    """Return a layer's weights as integers, weights / scale; RefusedError if one is not a multiple of its scale."""
     steps = weights / scale.reshape(-1, *(1,) * (weights.ndim - 1))
     integers = np.rint(steps)
     if np.abs(steps - integers).max() > WHOLE:
@@ -582,7 +583,7 @@ def whole_weights(weights: FloatArray, scale: Doubles) -> IntArray:
 
 
 def _narrow(weights: IntArray) -> DataType:
-    """Return BIPOLAR, TERNARY, or the datatype of the fewest bits that holds the greatest weight and its negative."""
+    """Return the smallest signed datatype for integer weights: BIPOLAR, TERNARY, or INT of the fewest bits."""
     greatest = int(np.abs(weights).max(initial=1))
     if greatest == 1:
         return BIPOLAR if weights.all() else TERNARY
@@ -590,7 +591,7 @@ def _narrow(weights: IntArray) -> DataType:
 
 
 def affine_of(op: Convolution | Dense) -> tuple[Doubles, Doubles]:
-    """Return gain and offset of each filter, which the layer applies to its sums."""
+    """Return the gain and offset per filter that a layer's batch norm and bias apply to its sums."""
     norm = op.batch_norm
     if norm is None:
         return np.ones(len(op.weights)), op.bias.astype(np.float64)

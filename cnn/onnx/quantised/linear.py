@@ -36,7 +36,7 @@ _CUTS = {"relu": (0.0, np.inf), "relu6": (0.0, 6.0)}
 
 @dataclass(frozen=True, eq=False)
 class QuantGrid:
-    """A grid of values: value = (integer − zero) · scale.
+    """The scale, zero point and datatype of a QuantizeLinear or DequantizeLinear: value = (integer − zero) · scale.
 
     Attributes:
         scale: Broadcasts to the values.
@@ -49,7 +49,7 @@ class QuantGrid:
     datatype: DataType
 
     def type(self) -> TensorType:
-        """Return the type of a map, in signed integers; ShapeError if the map has a scale per channel."""
+        """Return the quantised type of a map with this scale, in signed integers; ShapeError for several scales."""
         check_one_scale(self.scale, self.zero)
         offset = 0 if self.datatype.signed else 1 << (self.datatype.bits - 1)
         datatype, zero = DataType(self.datatype.bits, True), int(self.zero.ravel()[0]) - offset
@@ -57,7 +57,7 @@ class QuantGrid:
 
 
 def grid_of(layers: Layers, operation: OnnxOperation) -> QuantGrid:
-    """Return the grid of the operation: its second input is the scale, and its third the zero point."""
+    """Return the scale, zero point and datatype that a QuantizeLinear or DequantizeLinear has as inputs."""
     scale = np.asarray(layers.constant(operation, 1), np.float32)
     zero = _zero(layers, operation, scale)
     check_scale(scale)
@@ -72,13 +72,13 @@ def grid_of(layers: Layers, operation: OnnxOperation) -> QuantGrid:
 
 
 def check_one_scale(scale: Array, zero: Array) -> None:
-    """Raise ShapeError if a map still has several scales or zero points: only depthwise convolutions include them."""
+    """Raise ShapeError if a map has several scales or zero points, which only depthwise convolutions can include."""
     for what, numbers, remedy in (("the scale of a map", scale, ONE_SCALE), ("the zero point of a map", zero, "")):
         require(numbers.size == 1, ShapeError(what, f"{numbers.size} values", "one value", remedy=remedy))
 
 
 def check_scale(scale: FloatArray) -> None:
-    """Raise InvalidValueError if a scale is not finite or not above 0."""
+    """Raise InvalidValueError if a scale of the file is not finite or not above 0."""
     for wrong in scale[~(np.isfinite(scale) & (scale > 0))][:1]:
         raise InvalidValueError("a scale", float(wrong), "finite and above 0")
 
@@ -95,7 +95,7 @@ def _zero(layers: Layers, operation: OnnxOperation, scale: FloatArray) -> Array:
 
 
 def quantise(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the layers with a QuantizeLinear: its layer gets a type, or a further layer if it cannot have it."""
+    """Read an ONNX QuantizeLinear: the layer before gets the quantised type, or a requantising layer is appended."""
     grid = grid_of(layers, operation)
     if isinstance(layers.optional(operation, 0), np.ndarray):
         values = layers.constant(operation, 0)
@@ -109,7 +109,7 @@ def quantise(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def typed(layers: Layers, operation: OnnxOperation, target: TensorType) -> Layers:
-    """Return the layers with the operation's first input quantised to a type as the operation's output."""
+    """Quantise the operation's first input: its layer gets the type ``target``, or a requantising layer is appended."""
     source = layers.padded(operation, edge=True)
     op = layers.nodes[source.node].op
     type_ = layers.type_of(source.node)
@@ -123,7 +123,7 @@ def typed(layers: Layers, operation: OnnxOperation, target: TensorType) -> Layer
 
 
 def in_one_sum(layers: Layers, index: int) -> Layers:
-    """Return the layers with nested additions merged to one of all their maps.
+    """Return the network with an addition of additions merged into one addition of all their inputs.
 
     An inner addition must have no other reader and no type of its own.
     """
@@ -144,7 +144,7 @@ def _is_part(layers: Layers, index: int) -> bool:
 
 
 def _sums_typed(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> Layers:
-    """Return the layers with a type for sums that have none yet: the layer's own, or sums whose values it moves."""
+    """Give a layer's unquantised sums the type ``target``, in the layer that computes them or in a new one."""
     op, alone = layers.nodes[source.node].op, layers.alone(operation)
     if alone:
         layers, settled = _spread_typed(layers, operation, source, target)
@@ -161,7 +161,7 @@ def _sums_typed(layers: Layers, operation: OnnxOperation, source: Map, target: T
 
 
 def _spread_typed(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> tuple[Layers, bool]:
-    """Return the layers with a type for a transposed convolution's sums, and whether rows need no further treatment."""
+    """Give the sums of a transposed convolution the type ``target``; return whether that completes the operation."""
     for index in (source.node, *layers.nodes[source.node].inputs[:1]):
         if _is_spread(layers, index):
             typed_layers = _typed_before(layers, operation, index, target)
@@ -170,12 +170,12 @@ def _spread_typed(layers: Layers, operation: OnnxOperation, source: Map, target:
 
 
 def _is_spread(layers: Layers, index: int) -> bool:
-    """Return whether the node is the blocks of a transposed convolution whose sums are not quantised yet."""
+    """Return whether the node interleaves the convolutions of a transposed convolution whose sums have no type yet."""
     return isinstance(layers.nodes[index].op, DepthToSpace) and layers.type_of(index) is None
 
 
 def _typed_before(layers: Layers, operation: OnnxOperation, index: int, target: TensorType) -> Layers:
-    """Return the layers with a type for the sums whose values the node only moves."""
+    """Give the type ``target`` to the layers whose sums the node ``index`` only moves."""
     node = layers.nodes[index]
     if isinstance(node.op, (DepthToSpace, Concat)):
         for part in node.inputs:
@@ -186,7 +186,7 @@ def _typed_before(layers: Layers, operation: OnnxOperation, index: int, target: 
 
 
 def _settled(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> Layers:
-    """Return the layers with a type for the layer's own sums.
+    """Give a layer's own sums the type ``target``; a Clip is appended if saturation does not replace its activation.
 
     If its activation cuts off at a value that is not an end of the integers, a Clip after the quantiser cuts off
     instead.
@@ -205,13 +205,13 @@ def _settled(layers: Layers, operation: OnnxOperation, source: Map, target: Tens
 
 
 def _ends_there(target: TensorType, cut: tuple[float, float]) -> bool:
-    """Return whether a requantiser cuts off at the same values: at the ends of its integers, or below 0."""
+    """Return whether saturation of the type ``target`` clips at the same values as the activation's bounds ``cut``."""
     high = target.zero_point + cut[1] / target.scale + 0.5
     return target.zero_point in (0, target.datatype.low) and high >= target.datatype.high
 
 
 def grown(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType, op: Op = SAME) -> Layers:
-    """Return the layers with one layer more, ``op``.
+    """Return the network with a layer appended that converts its input to the type ``target``.
 
     For the picture it is a 1×1 convolution that converts pixels to the type, because no table reads the picture.
     """
@@ -225,7 +225,7 @@ def grown(layers: Layers, operation: OnnxOperation, source: Map, target: TensorT
 
 
 def _rejoined(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> Layers:
-    """Return the layers with a concat whose maps are each converted to its type."""
+    """Return the network with a new concat whose inputs are each converted to the type ``target``."""
     node, inputs = layers.nodes[source.node], []
     for index in node.inputs:
         if layers.type_of(index) != target:
@@ -239,20 +239,21 @@ def _rejoined(layers: Layers, operation: OnnxOperation, source: Map, target: Ten
 
 
 def _pixels(layers: Layers, node: int, target: TensorType) -> Layers:
-    """Return the layers in which the picture is quantised: its integers are the pixels, with a step of nearly 1/255."""
+    """Return the network with the input image marked as quantised: its integers are the pixels, its scale is the
+    file's."""
     scale = np.full(1, target.scale, np.float32)
     return layers.marked(node, replace(layers.mark(node), type=PIXEL, scale=scale))
 
 
 def same_as_pixels(type_: TensorType) -> bool:
-    """Return whether a type gives every pixel 0…255 an integer of its own, in the same order."""
+    """Return whether quantising pixels / 255 to this type keeps all 256 pixel values, in order."""
     levels = np.arange(256) / 255 / type_.scale
     fits = type_.datatype.bits == 8 and type_.zero_point == type_.datatype.low
     return fits and bool((np.rint(levels) == np.arange(256)).all())
 
 
 def dequantise(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the layers with a DequantizeLinear: a constant becomes floats, and a map must have this type already."""
+    """Read an ONNX DequantizeLinear: constants become floats; a map must already have this quantised type."""
     if isinstance(layers.optional(operation, 0), np.ndarray):
         return _constant(layers, operation)
     source, target = layers.padded(operation, edge=True), grid_of(layers, operation).type()
@@ -271,7 +272,7 @@ def dequantise(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _moved_from(layers: Layers, index: int) -> TensorType | None:
-    """Return the type of the nearest layer before that has one, along the last inputs.
+    """Return the quantised type of the nearest earlier layer that has one, following each node's last input.
 
     The last input of a product is the map that its factors weight.
     """
@@ -281,7 +282,8 @@ def _moved_from(layers: Layers, index: int) -> TensorType | None:
 
 
 def _raw(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> Layers:
-    """Return the layers for a file whose input is integers: a 1×1 convolution gives the pixels the file's scale."""
+    """Read the DequantizeLinear of an integer input image: append a 1×1 convolution that gives pixels the
+    file's scale."""
     shape, unsigned = layers.nodes[source.node].shape, target.zero_point - target.datatype.low
     require(target.datatype.bits == 8, RangeError("bits of a pixel", target.datatype.bits, 8, 8))
     gain = np.full(shape.channels, 255 * target.scale, np.float32)
@@ -311,7 +313,7 @@ def _constant(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _column(layers: Layers, operation: OnnxOperation, values: Array, grid: QuantGrid) -> QuantGrid:
-    """Return the grid in a shape that broadcasts along the operation's axis."""
+    """Return the scale and zero point reshaped so that they broadcast along the operation's axis."""
     if grid.scale.size == 1:
         return replace(grid, scale=grid.scale.reshape(()), zero=grid.zero.reshape(()))
     axis = operation.integer("axis", 1)

@@ -12,7 +12,7 @@ from cnn.requantise import UP
 
 @dataclass(frozen=True, eq=False)
 class Stated:
-    """The integers of a layer's requantiser, as cnn.onnx.quantised.stated writes them.
+    """The exact integers of a layer's requantiser, which files exported by this project state in attributes.
 
     Attributes:
         rows: The numbers of the requantiser.
@@ -27,7 +27,7 @@ class Stated:
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """The facts that a file states of a layer.
+    """The facts that a quantised ONNX file states about a layer, such as its output type, weight scale and thresholds.
 
     Attributes:
         type: The type of its output.

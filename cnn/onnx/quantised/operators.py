@@ -28,7 +28,7 @@ NO_ATTRIBUTES: Mapping[str, Any] = MappingProxyType({})
 
 
 class Steps:
-    """An operation that is expressed by several operators.
+    """A sequence of float operators that replaces one operator on integers, such as a QLinearConv, while it is read.
 
     ``layers`` grows with every operator. Tensors between them have the name of the operation's output and a number.
     """
@@ -37,14 +37,14 @@ class Steps:
         self.layers, self.operation, self.count = layers, operation, 0
 
     def name(self) -> str:
-        """Return a new name of a tensor that one operator reads."""
+        """Return a new name for a tensor between two of the replacing operators."""
         self.count += 1
         name = f"{self.operation.outputs[0]}/{self.count}"
         self.layers = replace(self.layers, readers=Counter({**self.layers.readers, name: 1}))
         return name
 
     def constant(self, values: Array) -> str:
-        """Add a constant and return its name."""
+        """Add a constant array to the network's tensors and return its name."""
         name = self.name()
         larger = self.layers.worked_out(values.nbytes)
         self.layers = replace(larger, constants={**larger.constants, name: values})
@@ -53,7 +53,7 @@ class Steps:
     def put(
         self, kind: str, inputs: Sequence[str], output: str = "", attributes: Mapping[str, Any] = NO_ATTRIBUTES
     ) -> str:
-        """Add a float operator and return the name of its output."""
+        """Read a float operator as one of the sequence, and return the name of its output."""
         output = output or self.name()
         step = OnnxOperation(
             self.operation.name or self.operation.outputs[0], kind, tuple(inputs), (output,), attributes
@@ -65,7 +65,7 @@ class Steps:
         return output
 
     def floats(self, first: int, attributes: Mapping[str, Any] = NO_ATTRIBUTES) -> str:
-        """Add a DequantizeLinear of integers and return its output's name.
+        """Read a DequantizeLinear of an integer tensor, and return the name of its float output.
 
         The inputs ``first``, ``first`` + 1 and ``first`` + 2 are the integers, their scale and their zero point.
         """
@@ -80,7 +80,7 @@ class Steps:
         return self.put("DequantizeLinear", inputs, attributes=attributes)
 
     def bias(self, position: int, first: int, second: int, factor: float = 1.0) -> list[str]:
-        """Add the bias as floats and return its name in a list; an empty list if the bias is missing.
+        """Add an integer bias as a float constant, and return its name in a list; [] if the operator has no bias.
 
         Args:
             position: The bias, integers whose scale is the product of two scales.
@@ -98,7 +98,7 @@ class Steps:
         return [self.constant((integers * (scales[0] * scales[1] * factor)).astype(np.float32))]
 
     def quantised(self, source: str, first: int, zero_first: bool = False) -> Layers:
-        """Quantise ``source`` as the operation's output, and return the layers.
+        """Read a QuantizeLinear of ``source`` that gives the operation's output, and return the network.
 
         The inputs ``first`` and ``first`` + 1 are its scale and zero point. zero_first: as in Mark.
         """
@@ -108,7 +108,7 @@ class Steps:
 
 
 def convolution(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the layers with a QLinearConv."""
+    """Read an ONNX QLinearConv as DequantizeLinear, Conv and QuantizeLinear."""
     steps = Steps(layers, operation)
     inputs = [steps.floats(0), steps.floats(3, {"axis": 0})]
     result = steps.put("Conv", [*inputs, *steps.bias(8, 0, 3)], attributes=operation.attributes)
@@ -116,13 +116,13 @@ def convolution(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def matrix(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the layers with a QLinearMatMul."""
+    """Read an ONNX QLinearMatMul as DequantizeLinear, MatMul and QuantizeLinear."""
     steps = Steps(layers, operation)
     return steps.quantised(steps.put("MatMul", [steps.floats(0), steps.floats(3, {"axis": 1})]), 6)
 
 
 def gemm(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the layers with a QGemm."""
+    """Read onnxruntime's QGemm as DequantizeLinear, Gemm and QuantizeLinear."""
     steps = Steps(layers, operation)
     axis = 0 if operation.integer("transB", 0) else 1
     inputs = [steps.floats(0), steps.floats(3, {"axis": axis})]
@@ -131,7 +131,7 @@ def gemm(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def joined(kind: str) -> Builder:
-    """Return the builder of QLinearAdd or QLinearMul; onnxruntime adds their zero point before it rounds."""
+    """Return the function that reads QLinearAdd or QLinearMul, whose zero point is added before rounding."""
 
     def build(layers: Layers, operation: OnnxOperation) -> Layers:
         steps = Steps(layers, operation)
@@ -141,14 +141,14 @@ def joined(kind: str) -> Builder:
 
 
 def concat(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the layers with a QLinearConcat, whose own scale is the first input."""
+    """Read onnxruntime's QLinearConcat, whose first inputs are its output's scale and zero point."""
     steps = Steps(layers, operation)
     parts = [steps.floats(first) for first in range(2, len(operation.inputs), 3)]
     return steps.quantised(steps.put("Concat", parts, attributes=operation.attributes), 0)
 
 
 def plain(kind: str) -> Builder:
-    """Return the builder of an operator on one map: a pool or an activation."""
+    """Return the function that reads onnxruntime's QLinear form of an operator on one map: a pool or an activation."""
 
     def build(layers: Layers, operation: OnnxOperation) -> Layers:
         last = operation.integer("channels_last", 0)
@@ -165,7 +165,7 @@ def plain(kind: str) -> Builder:
 
 
 def softmax(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the layers with a QLinearSoftmax; its opset decides which axes it is over."""
+    """Read onnxruntime's QLinearSoftmax; its attribute opset decides over which axes it is."""
     steps = Steps(replace(layers, opset=operation.integer("opset", layers.opset)), operation)
     attributes = {key: value for key, value in operation.attributes.items() if key == "axis"}
     result = steps.quantised(steps.put("Softmax", [steps.floats(0)], attributes=attributes), 3)
@@ -173,7 +173,7 @@ def softmax(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def sums(kind: str) -> Builder:
-    """Return the builder of ConvInteger or MatMulInteger: the sums themselves, as floats that count their steps."""
+    """Return the function that reads ConvInteger or MatMulInteger, whose output is the integer sums themselves."""
 
     def build(layers: Layers, operation: OnnxOperation) -> Layers:
         source = layers.padded(operation)
@@ -205,14 +205,14 @@ def sums(kind: str) -> Builder:
 
 
 def _zeros(layers: Layers, operation: OnnxOperation, position: int) -> Array:
-    """Return the zero points, [one or several]."""
+    """Return the zero points of an operator's input ``position``, int64, one or several; 0 if they are left out."""
     if layers.optional(operation, position) is None:
         return np.zeros(1, np.int64)
     return layers.constant(operation, position).astype(np.int64).ravel()
 
 
 def _of_filters(zeros: Array, weights: Array, kind: str) -> Array:
-    """Return zero points in a shape that broadcasts to the weights: one for all, or one per filter.
+    """Return the weights' zero points reshaped to broadcast to the weights: one for all, or one per filter.
 
     The filters are the first dimension of a Conv, and the last dimension of a matrix.
     """

@@ -35,7 +35,7 @@ BEFORE = frozenset({"LeakyRelu", "Relu"})
 
 @dataclass(frozen=True, eq=False)
 class _Graph:
-    """A graph with look-ups by tensor.
+    """An ONNX graph with look-ups of the constant, the producer and the readers of a tensor by its name.
 
     Attributes:
         constants: The file's constants by name.
@@ -50,13 +50,13 @@ class _Graph:
     outputs: frozenset[str]
 
     def constant(self, name: str) -> Array | None:
-        """Return a constant of the file or the value of a Constant; None if the tensor is neither."""
+        """Return a tensor's constant array, from the file or from a Constant operator; None if it is not constant."""
         producer = self.producers.get(name)
         value = self.constants.get(name) if producer is None else producer.attributes.get("value")
         return value if isinstance(value, np.ndarray) and (producer is None or producer.kind == "Constant") else None
 
     def weights(self, name: str) -> Array | None:
-        """Return the constant that a tensor is quantised from, through a few operators; None if there is none.
+        """Return the constant array from which a tensor is computed by a few operators; None if there is none.
 
         The number of operators is limited because in a damaged file an operator may read its own output.
         """
@@ -70,12 +70,12 @@ class _Graph:
         return None
 
     def is_alone(self, name: str) -> bool:
-        """Return whether exactly one operation reads the tensor."""
+        """Return whether exactly one operation reads the tensor, which also is not an output."""
         return len(self.readers.get(name, ())) == 1 and name not in self.outputs
 
 
 def with_channel_scales(graph: Graph) -> Graph:
-    """Return the graph with one scale for each map that only depthwise convolutions read."""
+    """Return the graph with scales per channel, on maps that only depthwise convolutions read, moved into those."""
     quants = [each for each in graph.operations if each.kind in (*QUANTS, QUANTISE) and len(each.inputs) > 2]
     if not quants:
         return graph
@@ -123,7 +123,7 @@ def _view(graph: Graph) -> _Graph:
 
 
 def _scales(view: _Graph, quant: OnnxOperation) -> Array | None:
-    """Return the scales of a map, float32 [channels]; None if the map does not have one per channel."""
+    """Return the scales per channel of a quantiser of a map, float32 [channels]; None if it has a single scale."""
     scale = view.constant(quant.inputs[1])
     if scale is None or scale.size < 2 or view.weights(quant.inputs[0]) is not None or scale.dtype.kind != "f":
         return None
@@ -136,14 +136,15 @@ def _scales(view: _Graph, quant: OnnxOperation) -> Array | None:
 
 
 def _zero(view: _Graph, quant: OnnxOperation) -> Array | None:
-    """Return the zero point if it is the same for all channels; None if it is not."""
+    """Return a quantiser's zero point if all channels have the same; else None."""
     zero = view.constant(quant.inputs[2]) if len(quant.inputs) > 2 else None
     same = zero is not None and zero.size > 0 and bool((zero == zero.flat[0]).all())
     return np.asarray(zero.flat[0], zero.dtype) if zero is not None and same else None
 
 
 def _same_grid(view: _Graph, quant: OnnxOperation) -> tuple[OnnxOperation, ...] | None:
-    """Return the DequantizeLinears that read a QuantizeLinear with its scale and zero point.
+    """Return the DequantizeLinears that read a QuantizeLinear with its own scale and zero point; None for other
+    readers.
 
     Return None if there are other readers.
     """
@@ -162,12 +163,12 @@ def _same_grid(view: _Graph, quant: OnnxOperation) -> tuple[OnnxOperation, ...] 
 
 
 def _given(quant: OnnxOperation, same: Sequence[OnnxOperation]) -> tuple[str, ...]:
-    """Return the tensors that hold the quantised values as floats."""
+    """Return the names of the tensors with a quantiser's values as floats."""
     return tuple(reader.outputs[0] for reader in same) if quant.kind == QUANTISE else quant.outputs[:1]
 
 
 def _depthwise(view: _Graph, names: Sequence[str], channels: int) -> list[OnnxOperation] | None:
-    """Return the depthwise convolutions that read the tensors, directly or after operators that keep the channels.
+    """Return the depthwise convolutions that read these tensors, the only readers; None if other operators read them.
 
     Return None if other operators read the tensors.
     """
@@ -198,7 +199,7 @@ def _is_depthwise(view: _Graph, conv: OnnxOperation, tensor: str, channels: int)
 
 
 def _divided(view: _Graph, quant: OnnxOperation, taken: str) -> dict[int, tuple[OnnxOperation, ...]]:
-    """Return the quantiser with one scale and its input divided.
+    """Return replacements for a quantiser with scales per channel: a Div by them, then a quantiser with one scale.
 
     If the quantiser is the only reader of a relu, the division is before the relu, so that it becomes a part of the
     convolution.
@@ -217,7 +218,8 @@ def _divided(view: _Graph, quant: OnnxOperation, taken: str) -> dict[int, tuple[
 
 
 def _multiplied(conv: OnnxOperation, name: str) -> tuple[OnnxOperation, ...]:
-    """Return the convolution without its bias, followed by its factors and the bias."""
+    """Return replacements for a depthwise Conv: the Conv without bias, a Mul by factors per channel, an Add of the
+    bias."""
     sums, product = f"{name}/sums", f"{name}/product"
     biased = len(conv.inputs) > 2 and conv.inputs[2] != ""
     bare = replace(conv, inputs=conv.inputs[:2], outputs=(sums,))
@@ -237,7 +239,7 @@ QUANT = f"{DOMAINS[0]}.Quant"
 
 @dataclass(frozen=True)
 class _Three:
-    """A QuantizeLinear, the Clip of its integers, and the DequantizeLinears that read the Clip."""
+    """A QuantizeLinear, the Clip of its integers, and the DequantizeLinears of these: how Brevitas writes few bits."""
 
     quantise: OnnxOperation
     clip: OnnxOperation
@@ -245,7 +247,7 @@ class _Three:
 
 
 def with_quants(graph: Graph) -> Graph:
-    """Return the graph with one Quant for each such sequence; operators that nothing reads any more are removed."""
+    """Return the graph with one Quant for each QuantizeLinear, Clip and DequantizeLinear in sequence."""
     changed: dict[int, OnnxOperation] = {}
     constants = dict(graph.constants)
     for three in _threes(graph):
@@ -261,7 +263,7 @@ def with_quants(graph: Graph) -> Graph:
 
 
 def _threes(graph: Graph) -> Iterator[_Three]:
-    """Yield each Clip between a QuantizeLinear without other readers and readers that are all DequantizeLinears."""
+    """Yield each sequence of QuantizeLinear, Clip and DequantizeLinears that other operators do not read."""
     producers, readers = _producers(graph, "QuantizeLinear"), _readers(graph)
     counts = graph.readers
     for clip in (operation for operation in graph.operations if operation.kind == "Clip" and operation.inputs):
@@ -273,12 +275,12 @@ def _threes(graph: Graph) -> Iterator[_Three]:
 
 
 def _producers(graph: Graph, kind: str) -> dict[str, OnnxOperation]:
-    """Return the operations of that kind by their outputs."""
+    """Return the operations of this kind by the names of their outputs."""
     return {name: each for each in graph.operations if each.kind == kind for name in each.outputs}
 
 
 def _readers(graph: Graph) -> dict[str, list[OnnxOperation]]:
-    """Return the operations that read each tensor."""
+    """Return the operations that read each tensor, by the tensor's name."""
     readers: dict[str, list[OnnxOperation]] = {}
     for operation in graph.operations:
         for name in {*operation.inputs}:
@@ -287,7 +289,8 @@ def _readers(graph: Graph) -> dict[str, list[OnnxOperation]]:
 
 
 def _is_one(constants: Mapping[str, Array], three: _Three) -> bool:
-    """Return whether all operators have one scale and zero point, and the Clip's bounds match a number of bits."""
+    """Return whether a QuantizeLinear, Clip and DequantizeLinear sequence has one scale and clips to a number
+    of bits."""
     first = three.quantise
     if _form(constants, three) is None or _scale(constants, first) is None:
         return False
@@ -311,7 +314,8 @@ def _axis(operation: OnnxOperation) -> object:
 
 
 def _form(constants: Mapping[str, Array], three: _Three) -> tuple[int, bool, bool] | None:
-    """Return the Clip's integers as (bits, signed, narrow); None if its bounds match no such integers."""
+    """Return the integer range of a Clip's bounds as (bits, signed, narrow); None if no number of bits has this
+    range."""
     zero, ends = _constant(constants, three.quantise, 2), _ends(constants, three.clip)
     if zero is None or zero.dtype.kind not in "iu" or ends is None:
         return None
@@ -328,7 +332,8 @@ def _ends(constants: Mapping[str, Array], clip: OnnxOperation) -> tuple[int, int
 
 
 def _scale(constants: Mapping[str, Array], quantise: OnnxOperation) -> tuple[Array, Array] | None:
-    """Return scale and zero point in a shape that broadcasts to the values; None if the shape is not known."""
+    """Return a QuantizeLinear's scale and zero point reshaped to broadcast to the values; None if their shape is
+    unknown."""
     scale, zero = (_constant(constants, quantise, position) for position in (1, 2))
     if scale is None or zero is None or zero.size not in (1, scale.size):
         return None
@@ -345,7 +350,7 @@ def _scale(constants: Mapping[str, Array], quantise: OnnxOperation) -> tuple[Arr
 
 
 def _quant(constants: Mapping[str, Array], three: _Three) -> tuple[OnnxOperation, dict[str, Array]]:
-    """Return the Quant that replaces all three operators, and its constants."""
+    """Return the Quant that replaces a QuantizeLinear, Clip and DequantizeLinear, and its new constants by name."""
     form, grid = _form(constants, three), _scale(constants, three.quantise)
     assert form is not None
     assert grid is not None
@@ -357,5 +362,5 @@ def _quant(constants: Mapping[str, Array], three: _Three) -> tuple[OnnxOperation
 
 
 def _same(operation: OnnxOperation, quant: OnnxOperation) -> OnnxOperation:
-    """Return an Identity that gives the Quant's output the name of the operation's output."""
+    """Return an Identity that gives the Quant's output the name that a further DequantizeLinear's output had."""
     return OnnxOperation(operation.name, "Identity", quant.outputs, operation.outputs, {})

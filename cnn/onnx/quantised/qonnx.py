@@ -52,7 +52,7 @@ _OF_EITHER_SIGN = ("FLOOR", "CEIL", "ROUND", "HALF_EVEN")
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """The sums of a layer.
+    """The real values of a layer's sums that a Trunc reads: their unit, and their least and greatest value.
 
     Attributes:
         unit: The real value of a sum of 1, per filter.
@@ -67,7 +67,7 @@ class _Sums:
 
 @dataclass(frozen=True)
 class _Request:
-    """The parameters of a Trunc.
+    """The parameters of a QONNX Trunc: scales, bits that are left out, and output bits.
 
     Attributes:
         scale: The scale of the input's integers.
@@ -87,7 +87,7 @@ class _Request:
 
 
 def trunc(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the layers with a Trunc, with or without an output scale."""
+    """Read a QONNX Trunc, which drops low bits of integers, in the form with or without an output scale."""
     source, request = layers.map(operation), _request_of(layers, operation)
     layers = _with_sums(layers, source)
     sums = _sums_of(layers, operation, source)
@@ -115,7 +115,7 @@ def trunc(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _request_of(layers: Layers, operation: OnnxOperation) -> _Request:
-    """Return the parameters from the inputs: scale, zero point, input bits and output bits.
+    """Return the parameters of a Trunc from its inputs: scale, zero point, input bits and output bits.
 
     In version 2 an output scale precedes the output bits.
     """
@@ -134,7 +134,7 @@ def _request_of(layers: Layers, operation: OnnxOperation) -> _Request:
 
 
 def _with_sums(layers: Layers, source: Map) -> Layers:
-    """Return the layers with an average pool expressed as a depthwise convolution, whose sums are integers.
+    """Return the network with an average pool before a Trunc replaced by a depthwise convolution with integer sums.
 
     This applies if the Trunc reads the mean of a whole map, or this mean times a number.
     """
@@ -183,7 +183,7 @@ def _sums_of(layers: Layers, operation: OnnxOperation, source: Map) -> _Sums:
 
 
 def _check_held(sums: _Sums, request: _Request, values: Values) -> None:
-    """Raise RangeError if the bits of the older form, which clips nothing, do not hold every value."""
+    """Raise RangeError if a Trunc of the older form, which does not clip, can give values beyond its output bits."""
     step = request.scale * (1 << request.dropped)
     low, high = floor(sums.low / step + NEAR), ceil(sums.high / step - 1 + NEAR)
     for end in (low, high):
@@ -197,7 +197,8 @@ _ROUNDED = {"ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil, "ROUND_TO_ZERO
 
 
 def quant(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the layers with a Quant (IntQuant), whose scale, zero point and bits must be constants."""
+    """Read a QONNX Quant (IntQuant): the layer before gets the type, whose scale, zero point and bits must be
+    constant."""
     scale = np.asarray(layers.constant(operation, 1), np.float32)
     zero = np.asarray(layers.constant(operation, 2), np.float64)
     bits = bits_of(layers, operation, 3)
@@ -223,7 +224,7 @@ def quant(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _with_stated(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the layers in which the output's layer has the requantiser that the operation states."""
+    """Return the network with the exact requantiser that the operator's attributes state noted for its layer."""
     value, stated = layers.value(operation.outputs[0]), stated_of(operation)
     if stated is None or not isinstance(value, Map):
         return layers
@@ -233,7 +234,7 @@ def _with_stated(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _numbers(layers: Layers, operation: OnnxOperation, *grid: Array) -> Array:
-    """Return the operation's first input, a constant; ShapeError if the grid's arrays do not broadcast to it."""
+    """Return the operation's first input, a constant array, to which the scale and zero point must broadcast."""
     values = layers.constant(operation, 0).astype(np.float64)
     for array in grid:
         sides = array.shape[::-1]
@@ -251,7 +252,7 @@ def _constant(layers: Layers, operation: OnnxOperation, values: Array, scale: Ar
 
 
 def bipolar(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the layers with a BipolarQuant: −scale below 0, else +scale."""
+    """Read a QONNX BipolarQuant: values become −scale below 0, else +scale."""
     scale = np.asarray(layers.constant(operation, 1), np.float32)
     check_scale(scale)
     if isinstance(layers.optional(operation, 0), np.ndarray):
@@ -262,7 +263,7 @@ def bipolar(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def multi_threshold(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the layers with a MultiThreshold: out_bias + out_scale · (number of thresholds that the value reaches)."""
+    """Read a QONNX MultiThreshold: out_bias + out_scale · (number of thresholds that the value reaches)."""
     datatype = DataType.parse(operation.text("out_dtype", "UINT8"))
     thresholds = np.asarray(layers.constant(operation, 1), np.float64)
     layout = operation.text("data_layout", "NCHW")
@@ -301,7 +302,8 @@ def _thresholded(layers: Layers, operation: OnnxOperation, target: TensorType, t
 
 
 def _of_maps(layers: Layers, index: int) -> tuple[Layers, bool]:
-    """Return whether a layer on maps can compare its own values with thresholds, and the layers.
+    """Return the network, and whether node ``index`` (addition, product or mean) can compare its own sums with
+    thresholds.
 
     It can if it is a product, an addition or a mean of integers of one scale. It also can if it is an addition of
     integers that are each multiplied by an integer.
@@ -323,7 +325,7 @@ def _of_maps(layers: Layers, index: int) -> tuple[Layers, bool]:
 
 
 def _multiplier(layers: Layers, index: int, factor: float) -> int:
-    """Return the integer that an addition multiplies the node's integers by; 0 if ``factor`` does not give one."""
+    """Return the integer by which the file multiplies the node's integers; 0 if ``factor`` does not give an integer."""
     type_ = layers.type_of(index)
     step = 0.0 if type_ is None else type_.scale * factor
     number = round(step) if step < 2 * WIDE_ADD_LIMIT else 0
@@ -331,7 +333,8 @@ def _multiplier(layers: Layers, index: int, factor: float) -> int:
 
 
 def _factor(layers: Layers, index: int) -> tuple[int, float]:
-    """Return the node and the number if a layer multiplies a map of integers by one number; else the layer and 1."""
+    """Return a map of integers and its factor, if the node only multiplies it by one number; else the node itself and
+    1."""
     node = layers.nodes[index]
     op, here = node.op, (index, 1.0)
     if not isinstance(op, Convolution) or op.weights.size != op.groups or layers.type_of(index) is not None:
@@ -343,7 +346,7 @@ def _factor(layers: Layers, index: int) -> tuple[int, float]:
 
 
 def _of_sums(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[Layers, Map]:
-    """Return the layers with a 1×1 depthwise convolution, weights of 1, that compares its input with thresholds."""
+    """Append a 1×1 depthwise convolution with weights of 1 that compares its input with thresholds."""
     layers = _with_exact_sums(layers, source.node)
     shape, index = layers.nodes[source.node].shape, len(layers.nodes)
     bare = replace(operation, inputs=operation.inputs[:1])
@@ -352,7 +355,7 @@ def _of_sums(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[Lay
 
 
 def _with_exact_sums(layers: Layers, index: int) -> Layers:
-    """Return the layers in which the node has a type that rounds nothing, if it is an addition or a mean.
+    """Return the network with an addition or average pool given an INT16 type that holds its sums exactly.
 
     All maps of an addition must have one scale.
     """

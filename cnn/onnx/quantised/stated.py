@@ -80,7 +80,7 @@ SLOPE = 2.0**-11
 
 
 def attributes_of(network: QuantizedNetwork, node: QNode) -> dict[str, Any]:
-    """Return the attributes of the operator after a layer; none if the floats describe the layer completely."""
+    """Return the ONNX attributes that state a layer's requantiser in exact integers; {} if the floats are exact."""
     op, by, type_ = node.op, node.requantiser, node.type
     if by is None or isinstance(by, Thresholds):
         return {}
@@ -102,7 +102,7 @@ def attributes_of(network: QuantizedNetwork, node: QNode) -> dict[str, Any]:
 
 
 def stated_of(operation: OnnxOperation) -> Stated | None:
-    """Return the integers that an operator states; None if it states none, or no valid ones."""
+    """Return the exact requantiser integers in an ONNX operator's attributes; None if it has none, or no valid ones."""
     rows, multipliers = operation.attributes.get(REQUANTISER), operation.attributes.get(MULTIPLIERS, ())
     halves = operation.attributes.get(ROUNDING, UP)
     if not (isinstance(rows, np.ndarray) and rows.dtype == np.int64 and rows.ndim == 2 and len(rows) in (3, 4)):
@@ -113,7 +113,7 @@ def stated_of(operation: OnnxOperation) -> Stated | None:
 
 
 def as_stated(node: QNode, stated: Stated, inputs: Sequence[TensorType], positions: int) -> Sums:
-    """Return the layer's operation with these integers if they give the same as its own; else the operation itself.
+    """Return the layer's operation with the requantiser that the file states, if that agrees with its own; else itself.
 
     Args:
         node: The layer.
@@ -144,7 +144,7 @@ def as_stated(node: QNode, stated: Stated, inputs: Sequence[TensorType], positio
 
 
 def float_form(node: Node, quantised: QNode, sources: Sequence[TensorType]) -> Node:
-    """Return the float layer that matches the integers, for a file with thresholds only that states the integers.
+    """Return the float layer that matches an integer layer, for a file that has only thresholds instead of floats.
 
     Args:
         node: The float layer.
@@ -170,7 +170,7 @@ def float_form(node: Node, quantised: QNode, sources: Sequence[TensorType]) -> N
 
 
 def _at_zero(op: Sums, inputs: Sequence[TensorType], positions: int) -> IntArray | int:
-    """Return the sum of each filter if every input is at its zero point."""
+    """Return the sum of each filter for inputs that all represent 0, which are at their zero points."""
     zeros = [source.zero_point for source in inputs]
     if isinstance(op, QAdd):
         return sum(m * zero for m, zero in zip(op.multipliers, zeros, strict=True))
@@ -182,12 +182,12 @@ def _at_zero(op: Sums, inputs: Sequence[TensorType], positions: int) -> IntArray
 
 
 def _rows(op: QConvolution | QDense) -> npt.NDArray[np.int64]:
-    """Return the weights as int64 [filters, weights of a filter]."""
+    """Return a layer's weights as int64 [filters, weights of a filter]."""
     return op.weights.reshape(len(op.weights), -1).astype(np.int64)
 
 
 def _requantiser(rows: IntArray, at_zero: IntArray | int, zero: int) -> Requantiser | MultiplyShift | None:
-    """Return the requantiser of these rows; None if a number is outside its range."""
+    """Return the requantiser that the file's rows of integers state; None if a number is outside its range."""
     low, high = _ENDS[len(rows)]
     if bool((rows < low).any() or (rows > high).any()):
         return None
@@ -200,7 +200,7 @@ def _requantiser(rows: IntArray, at_zero: IntArray | int, zero: int) -> Requanti
 
 
 def _agree(node: QNode, candidate: Sums, inputs: Sequence[TensorType], positions: int) -> bool:
-    """Return whether a candidate gives the same as the layer except for rounding."""
+    """Return whether a layer with the stated requantiser gives the same outputs as without, except for rounding."""
     op = node.op
     assert isinstance(op, Sums)
     if isinstance(op, QAdd) and isinstance(candidate, QAdd):
@@ -220,7 +220,7 @@ def _agree(node: QNode, candidate: Sums, inputs: Sequence[TensorType], positions
 
 
 def _close(first: Doubles, second: Doubles, half: Doubles, datatype: DataType) -> bool:
-    """Return whether outputs [channels, …] agree within a step, and on average within less, if they are not clipped.
+    """Return whether two outputs [channels, …] differ by at most a step, and on average by less, if not clipped.
 
     half: [channels], the output of half of a sum's 1. It is allowed because biases in floats are rounded to whole sums.
     """
@@ -236,7 +236,7 @@ _NO_BIAS = MultiplyShift(*np.zeros((3, 1), np.int64))
 
 
 def _bounds(op: Sums, inputs: Sequence[TensorType], positions: int) -> IntArray:
-    """Return a bound of the sums of each channel, [channels, 1] or [1, 1]."""
+    """Return a bound of |sum| for each channel, [channels, 1] or [1, 1]."""
     if isinstance(op, (QConvolution, QDense)):
         return np.asarray(np.abs(_rows(op)).sum(axis=1, keepdims=True) * magnitude(inputs[0].datatype))
     plain = replace(op, requantiser=_NO_BIAS)
@@ -244,7 +244,7 @@ def _bounds(op: Sums, inputs: Sequence[TensorType], positions: int) -> IntArray:
 
 
 def _probes(by: Requantising, bound: IntArray, type_: TensorType) -> IntArray:
-    """Return sums to compare, int64 [channels, …], between −bound and bound."""
+    """Return sums at which two requantisers are compared, int64 [channels, …], between −bound and bound."""
     assert isinstance(by, (Requantiser, MultiplyShift))
     multiplier = np.maximum(by.multiplier, 1).astype(np.float64)
     middle = -by.bias / (1.0 if isinstance(by, Requantiser) else multiplier)
@@ -256,7 +256,8 @@ def _probes(by: Requantising, bound: IntArray, type_: TensorType) -> IntArray:
 
 
 def _mixes(inputs: Sequence[TensorType]) -> npt.NDArray[np.int64]:
-    """Return integers of the inputs' types, [inputs, MIXES], including all at their least, greatest and zero point."""
+    """Return sample integers of an addition's inputs, [inputs, MIXES], with all at their least, greatest and zero
+    point."""
     random = np.random.default_rng(len(inputs))
     drawn = [random.integers(t.datatype.low, t.datatype.high, MIXES, np.int64, endpoint=True) for t in inputs]
     for row, source in zip(drawn, inputs, strict=True):

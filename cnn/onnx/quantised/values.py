@@ -29,7 +29,7 @@ NEAR = 1e-3
 
 
 class Values:
-    """The values that a map may have.
+    """The quantised type and the range of integers of a map that QONNX quantises to a number of bits.
 
     Attributes:
         offset: The difference of the file's integers and the signed integers of ``type``.
@@ -50,7 +50,7 @@ class Values:
 
 
 def in_values(layers: Layers, operation: OnnxOperation, values: Values, zero_first: bool = True) -> Layers:
-    """Return the layers whose output of the operation is its first input, limited to these values.
+    """Quantise the operation's first input to ``values``, and append a Clip if these are not all of the type's.
 
     zero_first: as in Mark.
     """
@@ -69,7 +69,7 @@ def in_values(layers: Layers, operation: OnnxOperation, values: Values, zero_fir
 
 
 def with_zero_first(layers: Layers, operation: OnnxOperation, count: int) -> Layers:
-    """Return the layers in which the zero point of the output's layer is added before rounding.
+    """Return the network with the zero point of the output's layer noted as added before rounding.
 
     The same applies to all layers after the first ``count``.
     """
@@ -81,7 +81,7 @@ def with_zero_first(layers: Layers, operation: OnnxOperation, count: int) -> Lay
 
 
 def bits_of(layers: Layers, operation: OnnxOperation, position: int) -> int:
-    """Return a number of bits that is an input of the operation."""
+    """Return the number of bits that an operation has as its constant input ``position``, 1…32."""
     array = np.asarray(layers.constant(operation, position), np.float64)
     require(array.size == 1, ShapeError("the number of bits", f"{array.size} values", "one value"))
     bits = float(array.ravel()[0])
@@ -90,7 +90,7 @@ def bits_of(layers: Layers, operation: OnnxOperation, position: int) -> int:
 
 
 def check_bits(bits: int, signed: bool) -> None:
-    """Raise RangeError if the integers of a map have too few or too many bits; unsigned ones need one bit more."""
+    """Raise RangeError if a map's integers have too few or too many bits; unsigned ones count as one bit more."""
     more = 0 if signed else 1
     what = f"bits of {'signed' if signed else 'unsigned'} integers of a map"
     require(2 <= bits + more <= WIDEST, RangeError(what, bits, 2 - more, WIDEST - more))
