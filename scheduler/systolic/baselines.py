@@ -26,8 +26,8 @@ class BaselineLayer:
 
     Attributes:
         name: The layer's name.
-        cycles: Clock cycles.
-        bytes: Bytes that DDR moves.
+        cycles: Clock cycles of the layer.
+        bytes: Bytes that DDR moves for the layer.
         on_chip: Bytes of weights that must be on chip at the same time.
     """
 
@@ -72,7 +72,7 @@ class _Sizes:
     """The sizes of a layer in bytes and cycles from which the baselines compute their cost. Each byte counts once.
 
     Attributes:
-        shape: The layer's numbers.
+        shape: The sizes of the layer on the array.
         array: The array whose MACs the baselines use.
         steps: Cycles of one output pixel, which all lanes compute together.
         weights: Bytes of the weights.

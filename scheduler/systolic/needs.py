@@ -53,7 +53,7 @@ class SearchedBuffer(BufferNeed):
     """A buffer of the array whose depth the schedule search chooses, with its names for errors.
 
     Attributes:
-        least: A noun for errors: the content of the buffer under the tiling that needs the least depth.
+        least: Returns a noun for errors: the content of the buffer under the tiling that needs the least depth.
         otherwise: A noun for errors: a change of the array with which a layer needs less depth.
         multiple: The number that divides every depth.
     """
@@ -83,7 +83,7 @@ class UnitNeed:
 
     Attributes:
         name: The field's name in an Array.
-        formula: The lowest value that a layer needs.
+        formula: Returns the lowest value that a layer needs.
         reason: For a flag, the reason why the layer needs it: a clause that follows "because". "" for a number.
     """
 

@@ -102,9 +102,9 @@ class StayRule:
     Both texts are written into the sources of a design, as the reason why a map is stored in DDR.
 
     Attributes:
-        sentence: The requirement.
-        holds: Whether maps obey the rule.
-        actual: The property of the maps that breaks the rule.
+        sentence: The requirement, as a sentence.
+        holds: Returns whether a group of maps obeys the rule.
+        actual: Returns the property of the maps that breaks the rule, as a text.
     """
 
     sentence: str

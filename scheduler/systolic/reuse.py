@@ -19,9 +19,9 @@ class Strip:
     """The input rows and columns that a row tile reads from the row buffer.
 
     Attributes:
-        first: The first row.
-        fresh: The first row that the tile above has not loaded already.
-        end: The row after the last one.
+        first: The first input row.
+        fresh: The first input row that the row tile above has not loaded already.
+        end: The input row after the last one.
         columns: The first input column of the column tile, and the column after its last one.
     """
 

@@ -34,7 +34,7 @@ class LayerShape:
         out_blocks: Words of one output position, if values are not wider than a lane.
         kernel_height: Rows of the kernel.
         kernel_width: Columns of the kernel.
-        stride: Rows from a window to the next one.
+        stride: Input rows from a window to the next one.
         pad_top: Rows of padding above the map.
         out_height: Output rows of the convolution, before the pool or the upsample.
         out_width: Output columns of the convolution, before the pool or the upsample.
@@ -42,7 +42,7 @@ class LayerShape:
         saved_width: Output columns after the pool or the upsample.
         pool_size: Rows and columns of the fused max pool's window. 1 without a pool.
         pool_stride: Stride of the fused max pool. 1 without a pool.
-        depthwise: Whether each channel tile reads only the channel blocks with its own number.
+        depthwise: Whether channel tile n reads only the channel blocks of its own channels.
         pixels: Input pixels per word if the layer reads the input image. Else 1.
         value_words: Words of a block of results. More than 1 if values are wider than a lane.
         steps: Cycles of the array for one position, or for the ``positions`` that are computed together.
@@ -69,7 +69,7 @@ class LayerShape:
         pieces: Runs of consecutive words in DDR that make up a row that is not cut into column tiles.
         kept_blocks: Words of one position of all maps that are stored side by side with the written one, itself
             included.
-        turned: Rows by which the banks of the map that is read are rotated, minus ``pad_top``.
+        turned: Banks by which the rows of the input map are rotated in a map buffer, minus ``pad_top``.
     """
 
     name: str

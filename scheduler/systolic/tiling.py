@@ -56,9 +56,9 @@ class ColumnTiles:
 
     Attributes:
         tiles: The tiles, from left to right.
-        words: Words of one row in the row buffer: for the first tile, the widest tile between, and the last tile.
-        total_words: Words of one row, summed over all tiles. Input columns that the kernels of two neighbouring tiles
-            share are read by both, and count twice.
+        words: Row-buffer words of one input row: for the first tile, the widest tile between, and the last tile.
+        total_words: Row-buffer words of one input row, summed over all tiles. Input columns that the kernels of two
+            neighbouring tiles share are read by both, and count twice.
     """
 
     tiles: tuple[ColumnTile, ...]

@@ -212,8 +212,8 @@ class _Stage:
     """One level of the branch and bound: a buffer with its possible primitives.
 
     Attributes:
-        choices: Its choices of primitives.
-        area_after: A lower bound of the area of all buffers after it, from the smallest choice of each.
+        choices: The primitives that the buffer can be built from.
+        area_after: A lower bound of the area of all buffers that are decided later, from the smallest choice of each.
     """
 
     choices: Sequence[_Choice]

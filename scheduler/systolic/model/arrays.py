@@ -35,12 +35,12 @@ class ArrayGrid:
         word_bytes: Bytes per word of a feature map.
         added_maps: Feature maps that the Saver can add, 0 or 1.
         table_slopes: 1 if activation tables are piecewise linear, else 0.
-        save_rows: Rows that the Saver requantises per cycle.
-        chunk: Columns per chunk of the Saver.
+        save_rows: Output rows that the Saver requantises per cycle.
+        chunk: Output columns per chunk, the unit that the Saver reorders and writes.
         map_ports: The number of ports that read rows. The same number of ports write results.
         weight_ports: Ports that read weights.
         weight_words: Words per cycle of each weight port.
-        weight_depth: Words of the weight buffer, 0 if it is not chosen yet.
+        weight_depth: Words per memory of the weight buffer, 0 if it is not chosen yet.
         array: One of the arrays, for the parameters that all of them share.
     """
 
@@ -75,9 +75,9 @@ class PassTilings:
     (tilings,).
 
     Attributes:
-        width: Columns of the column tile.
+        width: Output columns of the column tile, before the pool.
         words: Words of one row of the column tile's input.
-        bursts: Pieces in which these words are read.
+        bursts: Pieces of consecutive DDR words in which these words are read.
         next_steps: Steps of the weight tile that is loaded for the next pass.
         weights_resident: 1 if the weights stay on chip, else 0.
         inputs_resident: 1 if the input rows stay on chip, else 0.

@@ -121,11 +121,11 @@ class LayerCost:
     """The modelled cost of one layer under its tiling: cycles by cause, DDR bytes by kind, and buffers.
 
     Attributes:
-        shape: The layer.
+        shape: The sizes of the layer.
         tiling: Its tiling.
-        cycles: Cycles of all passes, by their cause.
+        cycles: Cycles of all passes of the layer, by their cause.
         traffic: DDR bytes by kind.
-        needs: The smallest buffers that the tiling can run with.
+        needs: The smallest buffer depths that the tiling can run with.
         ddr_cycles: Cycles in which the DDR moves the bytes of ``traffic``.
     """
 

@@ -20,8 +20,8 @@ class Cycles:
         weights: Cycles in which the array waits for the loop that loads weights.
         saver: Cycles in which the array waits for the Saver.
         ddr: Cycles in which the array waits for words that arrive later than these loops need them.
-        drain: Cycles after the last position of a pass.
-        program: Cycles in which the passes are fetched.
+        drain: Cycles from the array's last step of a pass to the end of the pass.
+        program: Cycles in which the engine only fetches the control words of passes.
     """
 
     fill: Numbers

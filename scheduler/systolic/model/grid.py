@@ -63,9 +63,9 @@ class RowLoad:
 
     Attributes:
         loads: Iterations of the load process.
-        words: Words of the port that reads the most words.
-        bytes: Bytes that all ports read.
-        padding: Iterations after the last word, for the padding rows below the map.
+        words: Words that the map port with the most words reads.
+        bytes: Bytes that all map ports together read.
+        padding: Iterations after the last word from DDR, for the padding rows below the map.
     """
 
     loads: Times
@@ -79,9 +79,9 @@ class PassGrid:
     """One pass of a layer (the run over one column tile) on a grid of candidate arrays × tilings. Times are in cycles.
 
     Attributes:
-        arrays: The arrays.
-        shape: The layer.
-        tilings: The pass under each tiling of the layer.
+        arrays: The candidate arrays, all of one geometry.
+        shape: The sizes of the layer.
+        tilings: The pass under each candidate tiling of the layer.
         ddr: The DDR's timing.
         first: Whether it is the first pass of the frame, which also has to wait for its own first weights.
     """

@@ -24,9 +24,9 @@ class TileTraffic:
 
     Attributes:
         saved_rows: Output rows of the tile, after the pool or the upsample.
-        blocks: Channel blocks that the tile writes per position.
-        row_bytes: Bytes of rows that are read during the tile.
-        weight_bytes: Bytes of weights that are read during the tile.
+        blocks: Words (channel blocks) that the tile writes per output pixel.
+        row_bytes: Bytes of input rows that are read from DDR during the tile.
+        weight_bytes: Bytes of weights that are read from DDR during the tile.
         word_cycles: Cycles in which the DDR moves a word of each writing port, as expected before the tile.
         last: Whether it is the last tile of the pass, after which all pipelines drain.
     """
@@ -47,9 +47,9 @@ class RowPhase:
     Attributes:
         row_tile: The index of the row tile.
         channel_tile: The index of the only channel tile that is computed, or None if all of them are.
-        start: Time at which the phase's first element can be fed, in cycles.
-        feeds: Steps that the array computes.
-        rows: The rows that are loaded.
+        start: Time at which the phase's first input can be fed to the array, in cycles.
+        feeds: Steps (cycles) that the array computes.
+        rows: The work of loading the next row tile's rows.
         weight_words: Words that each weight port reads during the phase.
     """
 
@@ -94,7 +94,7 @@ class WeightPhase:
         row_tiles: The indices of the row tiles that the weights are fed for.
         channel_tile: The index of the channel tile.
         start: Time at which the weights of its first step can be fed, in cycles.
-        feeds: Steps that the array computes.
+        feeds: Steps (cycles) that the array computes.
         words: Words that each weight port reads.
         next_pass: Whether these words are the next pass's first weights.
         row_bytes: Bytes of rows that are read during the phase.

@@ -84,7 +84,7 @@ class _Rows:
         network: The network.
         strips: The strips, each with its nodes in the order in which their maps are stored.
         in_turn: The strips whose maps are read in turn. They cannot be extended.
-        refused: The reason per refused node.
+        refused: The reason per node whose maps cannot be stored as it needs them.
     """
 
     network: Network | QuantizedNetwork

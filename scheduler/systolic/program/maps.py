@@ -33,9 +33,9 @@ class MapRegion:
         blocks: Channel blocks per position; planes of the input image.
         value_words: Words per block and position, 2 or more if values are wider than a lane.
         pixels: Whether the map is the input image.
-        row_words: Words of the map per row.
+        row_words: Words of the map per row of pixels.
         value_bits: Bits per value.
-        pitch: Words from a row to the next one. Larger than ``row_words`` if other maps share the rows.
+        pitch: Words from a row of pixels to the next one. Larger than ``row_words`` if other maps share the rows.
         frames: The number of maps, one per frame, that are stored one after the other.
         buffer: The map buffer in which the map stays, 1 or 2, or 0 if the map is in DDR.
         place: The first word of each bank of that buffer (scheduler/systolic/map_buffers.py).
@@ -113,7 +113,7 @@ class _Places:
     Attributes:
         schedule: The schedule.
         strips: The strips of its network.
-        on_chip: The place and the turn per node whose map stays on chip.
+        on_chip: The map-buffer place and the bank rotation per node whose map stays on chip.
     """
 
     schedule: SystolicSchedule

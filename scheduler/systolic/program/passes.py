@@ -22,11 +22,11 @@ class Pass:
 
     Attributes:
         network: The network.
-        scheduled: The layer.
+        scheduled: The layer with its tiling.
         tile: The column tile.
-        source: The map that the pass reads.
-        target: The map that the pass writes.
-        added: The map that the Saver adds, or None.
+        source: The region of the map that the pass reads.
+        target: The region of the map that the pass writes.
+        added: The region of the map that the residual add reads, or None.
         weights_base: The layer's first word in the weights of each port, in words of the port's width.
         requantiser_base: The first channel of the layer's requantisers.
     """

@@ -58,10 +58,10 @@ class _PassBound:
 
     Attributes:
         geometry: The geometry.
-        shape: The layer.
+        shape: The sizes of the layer.
         engine: The engine, which has the least cycles of each part of a pass.
         fill: The least cycles before the array's first step.
-        step_pace: 1/1000 cycles per step in which the weights arrive.
+        step_pace: 1/1000 cycles in which the weights of one array step arrive.
         ddr: The DDR's timing.
     """
 

@@ -24,10 +24,10 @@ class LayerCosts:
     """The modelled cycles and DDR bytes of one layer for all arrays of one geometry and all tilings.
 
     Attributes:
-        tilings: The tilings that fit the deepest buffers.
-        needs: The buffers that each tiling needs.
-        cycles: Cycles, (arrays, tilings).
-        bytes: DDR bytes, (tilings,).
+        tilings: The tilings that fit the deepest buffers of the search space.
+        needs: The buffer depths that each tiling needs.
+        cycles: The layer's cycles, (arrays, tilings).
+        bytes: The layer's DDR bytes, (tilings,).
     """
 
     tilings: tuple[Tiling, ...]

@@ -43,9 +43,9 @@ class _Cells:
     and areas.
 
     Attributes:
-        task: The geometry.
-        arrays: The arrays.
-        layers: The costs of the layers.
+        task: The geometry to price.
+        arrays: The arrays, which differ only in PERIPHERALS.
+        layers: The modelled costs of the layers.
         depths: The depths of the buffers.
         areas: Area per cell, (arrays, depths per buffer…). NEVER if the cell does not fit the board.
     """

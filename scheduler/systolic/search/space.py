@@ -32,12 +32,12 @@ class Space:
     Attributes:
         rows: Rows of PEs.
         shapes: (columns of PEs, lanes per PE) pairs.
-        save_rows: Rows that the Saver requantises per cycle.
-        chunks: Columns per chunk of the Saver.
-        map_ports: Ports that read rows.
-        weight_ports: Ports that read weights.
+        save_rows: Output rows that the Saver requantises per cycle.
+        chunks: Output columns per chunk, the unit that the Saver reorders and writes.
+        map_ports: Numbers of ports that read map rows.
+        weight_ports: Numbers of ports that read weights.
         row_depths: Words per bank of the row buffer.
-        weight_depths: Steps of the weight buffer.
+        weight_depths: Words per memory of the weight buffer, one per step.
         kept_depths: Sums that a fused pool can store for the row tile below.
         column_tiles: The most column tiles per layer.
         orders: Loop orders of the tilings.

@@ -29,7 +29,7 @@ class NetworkShapes:
     It consists of numbers only, so that it is cheap to send to another process.
 
     Attributes:
-        shapes: The layers.
+        shapes: The sizes of the layers.
         cuts: The ways to cut each layer into column tiles.
         may_stay: Whether each layer's output map may stay on chip.
         stays: The conditions per layer under which its map can stay on chip.
@@ -48,11 +48,11 @@ class Task:
     """The pricing of one geometry (rows × columns × lanes) in a search: all that a worker process needs for it.
 
     Attributes:
-        geometry: The geometry.
+        geometry: The numbers of rows, columns and lanes.
         network: The layers on arrays of its columns and lanes.
         board: The board.
         ddr: The DDR's timing at the clock of the search.
-        goal: The goal, in whole batches.
+        goal: The goal of the search, with frame rates in whole batches.
         space: The space of the search.
         best: The key that a candidate must beat, or None.
     """

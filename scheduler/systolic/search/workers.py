@@ -54,7 +54,7 @@ class Visit:
 
     Attributes:
         bound: The first numbers of a key. No candidate of the geometry has a smaller key.
-        task: The geometry.
+        task: The geometry, with all that its pricing needs.
     """
 
     bound: Key
@@ -119,8 +119,8 @@ class _Assignment:
     """A geometry that was submitted to a worker process, with its number of tries.
 
     Attributes:
-        index: The index of its visit.
-        task: The geometry.
+        index: The index of its ``Visit``.
+        task: The geometry, with all that its pricing needs.
         tries: Times that it was submitted.
     """
 

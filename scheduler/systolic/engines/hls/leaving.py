@@ -95,7 +95,7 @@ class Sent:
     """The cycles that a DDR port takes to write one chunk (a group of output columns), split into its causes.
 
     Attributes:
-        words: Words of the chunk per port.
+        words: Words of the chunk that each port writes.
         burst: Words per DDR burst.
         first: Cycles of the first round, which is a group of bursts that are requested together.
         cycles: Cycles of all rounds, with the waits of later rounds for responses.
@@ -104,10 +104,10 @@ class Sent:
         awaits: Cycles in which the first round awaits the responses to the chunk before.
         held: Cycles from the time at which arrange outputs the last word until that word is in the memory's buffer, if
             the FIFO between them is full.
-        last_words: Words of the last round.
+        last_words: Words of the last round of bursts.
         pause: Cycles before the last round's words in which the port takes no words from its FIFO.
         interval: Cycles per chunk if several such chunks follow each other.
-        single: Whether the chunk has one round.
+        single: Whether the port writes the chunk in one round of bursts.
     """
 
     words: Times
