@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.fifos import SHIFT_BITS, SHIFT_REGISTER, fifo_kind
-from scheduler.hardware.primitives import bram18, constant_luts, distributed_luts, shift_luts, uram
+from scheduler.hardware.primitives import BRAM18_SHAPES, bram18, constant_luts, distributed_luts, shift_luts, uram
 from scheduler.streaming.area.usage import StreamingUsage
 
 SHALLOW = 64
 """The maximum words of a memory that "auto" counts as LUTs at any word width."""
-
-FIFO_LOGIC = 12
-"""The LUTs of a FIFO's counters and flags. Estimate: two counters of 4 bits and four flags."""
 
 
 def style(bits: int, depth: int, ram: str) -> str:
@@ -45,8 +43,15 @@ def memory(bits: int, depth: int, ram: str, family: str, constant: bool = False)
 
 @lru_cache(maxsize=1 << 16)
 def fifo(bits: int, depth: int) -> StreamingUsage:
-    """Return the resources of a FIFO of ``depth`` words of ``bits``: shift registers of 32 bits per LUT, or BRAM."""
+    """Return the resources of a FIFO of ``depth`` words of ``bits``: shift registers of 32 bits per LUT, or BRAM.
+
+    The LUTs of its counters and flags follow FINN's fit to its FIFOs, synthesised by Vivado 2026.1 for an xczu7ev
+    (Xilinx/finn, pull request 1658): 5 per bit of the fill level minus 7 with shift registers; with BRAM 54, and 3 per
+    cascaded BRAM18 and 0.4 per BRAM18.
+    """
     if fifo_kind(bits, depth) == SHIFT_REGISTER:
-        luts = shift_luts(bits, depth)
-        return StreamingUsage(lut=luts + FIFO_LOGIC, lutram=luts)
-    return StreamingUsage(lut=2 * FIFO_LOGIC, bram18=bram18(bits, depth))
+        luts, level_bits = shift_luts(bits, depth), depth.bit_length() + 1
+        return StreamingUsage(lut=luts + 5 * level_bits - 7, lutram=luts)
+    blocks = bram18(bits, depth)
+    cascaded = min(blocks, ceil_div(depth, BRAM18_SHAPES[0][1]))
+    return StreamingUsage(lut=54 + 3 * cascaded + 2 * blocks // 5, bram18=blocks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.hardware.primitives import bram18, constant_luts, distributed_luts
-from scheduler.streaming.area.memory import FIFO_LOGIC, fifo, memory, style
+from scheduler.streaming.area.memory import fifo, memory, style
 from scheduler.streaming.area.usage import StreamingUsage
 from tests.support.cases import cases
 
@@ -46,9 +46,9 @@ def test_memory_in_each_style_counts_its_primitive() -> None:
 
 
 def test_fifo_is_a_shift_register_if_small() -> None:
-    assert fifo(32, 32) == StreamingUsage(lut=32 + FIFO_LOGIC, lutram=32)
-    assert fifo(576, 2) == StreamingUsage(lut=576 + FIFO_LOGIC, lutram=576)
-    assert fifo(32, 33) == StreamingUsage(lut=2 * FIFO_LOGIC, bram18=1)
+    assert fifo(32, 32) == StreamingUsage(lut=32 + 28, lutram=32)
+    assert fifo(576, 2) == StreamingUsage(lut=576 + 8, lutram=576)
+    assert fifo(32, 33) == StreamingUsage(lut=57, bram18=1)
 
 
 def test_usages_add_and_multiply() -> None:

@@ -136,13 +136,13 @@ def test_unit_parts_with_lut_multipliers_are_as_counted_by_hand() -> None:
 
 
 def test_unit_parts_with_streamed_weights_are_as_counted_by_hand() -> None:
-    """There are 16 words of 4 · 8 bits. The stream adds 32 shift registers, a FIFO's 12 LUTs, and 100 of control."""
-    assert counted(unit(), 2, g.Fold(pe=4, simd=2, memory="decoupled"))["weights"] == (32 + 32 + 12 + 100, 32, 0)
+    """There are 16 words of 4 · 8 bits. The stream adds 32 shift registers, 8 LUTs of its FIFO, and 100 of control."""
+    assert counted(unit(), 2, g.Fold(pe=4, simd=2, memory="decoupled"))["weights"] == (32 + 32 + 8 + 100, 32, 0)
     assert counted(unit(), 2, g.Fold(pe=4, simd=2, memory="external", ram="lutram")) == {
         "control": (100, 0, 0),
         "multipliers": (0, 0, 4),
         "adders": (4 * 11, 0, 0),
-        "weights": (32 + 12 + 100, 32, 0, 0, 0, 16 * 128),  # one beat per word
+        "weights": (32 + 8 + 100, 32, 0, 0, 0, 16 * 128),  # one beat per word
         "vectors": (16, 16, 0),  # 16 positions · 4 words of 8 bits
         "results": (24, 24, 0),  # 16 · 4 words of 16 bits
         "sums": (32, 32, 0),  # 16 words of 44 bits
@@ -324,14 +324,14 @@ def test_usage_of_a_folding_is_its_blocks_converters_and_fifos() -> None:
     folding = g.StreamingFolding(graph, (g.Fold(simd=4), g.Fold(simd=2, pe=3), g.Fold(simd=3)))
     first, second = edges(graph, folding.folds)
     converter = 50 + 8 * 4
-    assert edge_usage(first, ULTRA96) == StreamingUsage(lut=16 + 12 + converter + 32 + 12, lutram=16 + 32)
-    assert edge_usage(second, ULTRA96) == StreamingUsage(lut=12 + 12, lutram=12)
+    assert edge_usage(first, ULTRA96) == StreamingUsage(lut=16 + 8 + converter + 32 + 8, lutram=16 + 32)
+    assert edge_usage(second, ULTRA96) == StreamingUsage(lut=12 + 8, lutram=12)
     blocks = [sum_of(part.usage for part in parts(graph, i, fold, ULTRA96)) for i, fold in enumerate(folding.folds)]
-    fifos = StreamingUsage(lut=16 + 32 + 12 + 3 * 12, lutram=16 + 32 + 12)
+    fifos = StreamingUsage(lut=16 + 32 + 12 + 3 * 8, lutram=16 + 32 + 12)
     assert usage(folding, ULTRA96) == sum_of(blocks) + StreamingUsage(lut=converter) + fifos
     assert usage_by_block(folding, ULTRA96)[0] == blocks[0]
-    traced = [(16, 2), (32, 2), (12, 40)]  # 40 words take two shift registers of 32
-    assert usage_with(folding, ULTRA96, traced) == usage(folding, ULTRA96) + StreamingUsage(lut=12, lutram=12)
+    traced = [(16, 2), (32, 2), (12, 40)]  # 40 words take two shift registers of 32, and a level of 7 bits 28 LUTs
+    assert usage_with(folding, ULTRA96, traced) == usage(folding, ULTRA96) + StreamingUsage(lut=32, lutram=12)
     assert usage_with(folding, ULTRA96, ()) == sum_of(blocks) + StreamingUsage(lut=converter)
     assert sum_of([]) == NOTHING == StreamingUsage()
 
