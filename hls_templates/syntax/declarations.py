@@ -70,8 +70,8 @@ def _variable(node: Node, declarator: Node, streams: frozenset[str]) -> Variable
 
 
 def _innermost(declarator: Node) -> tuple[Node | None, list[str]]:
-    """Return the node of the name that a declarator declares, and the types of the declarators around it, outermost
-    first."""
+    """Return the node of the name that a declarator declares, and the node types of the declarators around it,
+    outermost first."""
     around: list[str] = []
     node: Node | None = declarator
     while node is not None and node.type not in _DECLARED:

@@ -246,7 +246,8 @@ class SystolicLibrary(_Library):
         return int(current.value)
 
     def pass_cycles(self) -> tuple[int, ...]:
-        """Return the clock cycles of each pass of the last ``run``, or () if the library does not count them.
+        """Return the clock cycles of each pass (engine instruction) of the last ``run``, or () if the library does not
+        count them.
 
         Only libraries of a SystemVerilog engine do.
         """
@@ -257,8 +258,8 @@ class SystolicLibrary(_Library):
         return tuple(cycles[: min(count, self._manifest.passes)])
 
     def record(self, path: Path | None, first: int, last: int) -> None:
-        """Record the waveforms of passes ``first`` … ``last`` of later runs in an FST file. A ``path`` of None ends
-        this.
+        """Record the waveforms of passes (engine instructions) ``first`` … ``last`` of later runs in an FST file, until
+        called with None.
 
         DamagedFileError if the library cannot record.
         """

@@ -70,7 +70,8 @@ def check_program(manifest: SystolicManifest, program: npt.NDArray[np.uint32], i
 
 
 def _rules(manifest: SystolicManifest, words: Words, images: ImageWords) -> Iterator[Rule]:
-    """Yield the rules of this design for the fields of its passes, which already satisfy the rules of the PE array."""
+    """Yield the rules of this design for the fields of its passes (engine instructions), which already satisfy the
+    rules of the PE array."""
     yield from _images(words, manifest.array.table_depth, images)
     yield from _on_maps(manifest, words)
     if manifest.array.added_maps:
@@ -78,7 +79,8 @@ def _rules(manifest: SystolicManifest, words: Words, images: ImageWords) -> Iter
 
 
 def _images(p: Words, table_depth: int, images: ImageWords) -> Iterator[Rule]:
-    """Yield the rules that keep each pass's reads of weights, requantisers and tables within the uploaded data."""
+    """Yield the rules that keep each pass's (engine instruction's) reads of weights, requantisers and tables within the
+    uploaded data."""
     weights, channels = p.weights_base + p.channel_tiles * p.tile_beats, p.requantiser_base + p.channels
     place = f"low enough for the pass's words to fit in the {images.weights} words of weights"
     yield Rule("weights_base", weights <= images.weights, place)
@@ -91,8 +93,8 @@ def _images(p: Words, table_depth: int, images: ImageWords) -> Iterator[Rule]:
 
 
 def _on_maps(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
-    """Yield the rules that keep each pass within the feature maps that its layer reads and writes, in DDR or in an
-    on-chip map buffer."""
+    """Yield the rules that keep each pass (engine instruction) within the feature maps that its layer reads and writes,
+    in DDR or on chip."""
     rows, depth = manifest.array.rows, manifest.array.map_depth
     tile_blocks = -(-manifest.array.columns // manifest.array.lanes)
     maps = {0: manifest.input, **{layer.node: layer.output for layer in manifest.layers}}
@@ -167,16 +169,16 @@ def _read(maps: Mapping[int, SystolicRegion], layer: SystolicLayer) -> tuple[Sys
 
 
 def _where_on_chip(regions: list[tuple[SystolicRegion, SystolicRegion]]) -> Numbers:
-    """Return the on-chip buffer, first row's bank and first word of each region's first map: an array ``(3,
-    regions)``."""
+    """Return, for each pass, where its first feature map is on chip: buffer, bank of the first row, and first word: an
+    array ``(3, passes)``."""
     return np.array([[getattr(r, name) or 0 for r, _ in regions] for name in ("map_buffer", "turn", "place")], np.int64)
 
 
 def _words_of(
     manifest: SystolicManifest, regions: list[tuple[SystolicRegion, SystolicRegion]]
 ) -> tuple[Numbers, Numbers]:
-    """Return, per region, the first word of its feature maps in DDR and the word after the last, over all frames of a
-    batch."""
+    """Return, for each pass, the first word of its adjacent feature maps in DDR and the word after the last, over all
+    frames of a batch."""
 
     def words(region: SystolicRegion, frames: int) -> int:
         return (region.offset + frames * region.bytes) // manifest.word_bytes

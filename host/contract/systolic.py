@@ -76,8 +76,8 @@ class SystolicInput(SystolicRegion):
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicLayer(ManifestLayer):
-    """A layer of a systolic design: passes ``first_pass`` … ``last_pass`` of the program read one node's feature map
-    and write another's.
+    """A layer of a systolic design: engine instructions ``first_pass`` … ``last_pass`` read one feature map and write
+    another.
 
     Cycles cover all frames of a batch.
 

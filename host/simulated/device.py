@@ -235,8 +235,8 @@ class SimulatedBoard(Device):
     # --- services for the accelerator in the fabric
 
     def keep_pace(self, stopped: threading.Event, passes: range, begin: float) -> bool:
-        """Wait for the time that the given passes would take on the board; return False if the accelerator was stopped
-        meanwhile."""
+        """Wait for the time that the given engine instructions (passes) would take on the board; return False if
+        stopped meanwhile."""
         if self.pace is not None:
             remaining = begin + self.pace.seconds(passes.start, len(passes)) - time.perf_counter()
             self.overruns += remaining < 0

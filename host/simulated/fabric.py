@@ -29,8 +29,8 @@ class FabricBoard(Protocol):
         """Invert the words of DDR that injected faults name for this start of the accelerator."""
 
     def keep_pace(self, stopped: threading.Event, passes: range, begin: float) -> bool:
-        """Wait for the time that the given passes would take on the board; return False if the accelerator was stopped
-        meanwhile."""
+        """Wait for the time that the given engine instructions (passes) would take on the board; return False if
+        stopped meanwhile."""
 
 
 class SimulatedFabric(Protocol):

@@ -21,7 +21,8 @@ CYCLES = "cycles.json"
 
 @dataclass(frozen=True)
 class Pace:
-    """The time of passes on a simulated board: cycles · time_scale / clock, or their execution time if that is longer.
+    """The time of each pass (engine instruction, or streamed frame) on a simulated board: cycles · time_scale / clock,
+    or its execution time if longer.
 
     Attributes:
         pass_cycles: Cycles of each pass of a start.

@@ -22,7 +22,7 @@ from host.systolic.layout import BufferAddresses, map_base, pack_batch, place_pr
 
 @dataclass(frozen=True)
 class SystolicBatch:
-    """The input and result buffers in DDR of one batch in flight. Its copy of the program starts at pass
+    """The input and result buffers in DDR of one batch in flight, whose copy of the program starts at instruction
     ``first_pass``."""
 
     first_pass: int
@@ -53,8 +53,8 @@ class SystolicBuffers(Buffers):
 
     @property
     def shown_pass(self) -> int:
-        """First pass of the copy of the program that writes every layer's output to DDR, for inspection of the first
-        batch."""
+        """The number of the first instruction (pass) of the program's copy that writes every layer's output to DDR, for
+        inspection."""
         return len(self.batches) * self.manifest.passes
 
     @property
@@ -160,8 +160,8 @@ class SystolicDriver:
     # --- the accelerator
 
     def start(self, first: int, count: int, wait: str) -> None:
-        """Run passes ``first`` … ``first + count − 1`` of the program, and wait. AcceleratorError if they do not end in
-        time."""
+        """Run instructions (passes) ``first`` … ``first + count − 1`` of the program, and wait. AcceleratorError if
+        they do not end in time."""
         loaded = self._loaded
         with loaded.at_work():
             if wait == "interrupt" and loaded.has_interrupt:

@@ -33,7 +33,7 @@ class SystolicIP(GeneratedIP):
         return int(self.read(self.offset("current")))
 
     def start(self, first: int, count: int) -> None:
-        """Start passes ``first`` … ``first + count − 1`` of the program in DDR, and return at once."""
+        """Start instructions (passes) ``first`` … ``first + count − 1`` of the program in DDR, and return at once."""
         self._started = (first, count)
         self.put(self.offset("first"), first)
         self.put(self.offset("count"), count)

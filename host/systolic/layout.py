@@ -78,8 +78,8 @@ def _all_in_ddr(manifest: SystolicManifest, program: Words) -> Words:
 
 
 def _ends(manifest: SystolicManifest) -> Iterator[tuple[int, tuple[tuple[int, int, int], ...]]]:
-    """Yield each pass, and for each map that it reads, writes or adds: the indices of its address word and buffer word,
-    and its node."""
+    """Yield each pass (instruction) with the maps that it reads, writes or adds: indices of their address word and
+    buffer word, and their node."""
     fields = manifest.pass_fields
     for layer in manifest.layers:
         ends = [
@@ -103,7 +103,8 @@ def _moved(manifest: SystolicManifest, program: Words, base: int, arena: int, ba
 
 
 def _node_addresses(manifest: SystolicManifest, batch: BufferAddresses) -> dict[int, int]:
-    """Return, for each node whose map has its own buffer, the buffer's address minus the map's offset in the arena."""
+    """Return, for each node of the network whose feature map has its own buffer, the buffer's address minus the map's
+    offset in the arena."""
     outputs = [manifest.layers[index] for index in manifest.output_layers]
     starts = {layer.node: address - layer.output.offset for layer, address in zip(outputs, batch.results, strict=True)}
     return {0: batch.input - manifest.input.offset, **starts}

@@ -140,7 +140,8 @@ class SystolicFabric:
         return SystolicModel(offsets, self._start, self._board.faults, irq)
 
     def _start(self, model: SystolicModel, registers: Mapping[str, int]) -> bool:
-        """Execute the passes that the registers select, as one start of the engine, and return whether it ended.
+        """Execute the engine instructions (passes) that the registers select, as one start, and return whether it
+        ended.
 
         Return False if it does not end, for instance after a decode error or with an invalid program.
         """
@@ -157,7 +158,7 @@ class SystolicFabric:
         return self._board.keep_pace(model.stopped, range(first, first + registers["count"]), begin)
 
     def _run(self, model: SystolicModel, registers: Mapping[str, int], hang: InjectedFault | None) -> str:
-        """Execute the generated code of the selected passes on the simulated DDR. Return "" or the reason why it
+        """Execute the generated code of the selected instructions on the simulated DDR. Return "" or the reason why it
         stopped.
 
         A start that should hang is executed up to its last pass. It does not wait inside the generated code, because

@@ -1,7 +1,7 @@
-// Delays the weights of a step and a lane by PLACE cycles of the DSPs' clock, for the first row. At the fabric's clock,
-// the weights of all columns are output together. At twice the fabric's clock, one half of the columns follows the
-// other. The columns then alternate in groups of PACK_COLUMNS, which share a DSP: the first group is output in the
-// first half of the fabric's cycle, the second group in the second half.
+// Delays one lane's weights of a step (one cycle of the array) by PLACE cycles of the DSPs' clock, for the first row of
+// PEs. At the fabric's clock, the weights of all columns are output together. At twice the fabric's clock, one half of
+// the columns follows the other. The columns then alternate in groups of PACK_COLUMNS, which share a DSP: the first
+// group is output in the first half of the fabric's cycle, the second group in the second half.
 module deal_weights
     import systolic_geometry::*;
 #(

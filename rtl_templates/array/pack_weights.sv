@@ -1,6 +1,6 @@
-// Packs the weights of a step and a lane in threes, as a DSP takes them: w2 · 2^14 + w1 · 2^7 + w0, one cycle later.
-// This is done once for all rows, which pass the packed weights on. Weights of −7…7 fit into the 18 bits of the DSP's
-// port.
+// Packs one lane's weights of a step (one cycle of the array) in threes, as a DSP takes them: w2 · 2^14 + w1 · 2^7 +
+// w0, one cycle later. This is done once for all rows, which pass the packed weights on. Weights of −7…7 fit into the
+// 18 bits of the DSP's port.
 module pack_weights
     import systolic_geometry::*;
 (

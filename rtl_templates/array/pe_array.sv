@@ -2,9 +2,10 @@
 // bits, POSITIONS neighbouring positions of a row share every DSP. If PACK_COLUMNS is 3, a DSP computes six products
 // (pe_row_six).
 //
-// A step is issued if its activations and weights are valid and the FIFOs of sums have room for all steps in flight. So
-// no stage inside needs a stall; cycles without a step are bubbles. Each lane is delayed by its place in its chain, as
-// the DSPs' cascades require. Row m computes everything m cycles after row 0, and passes the weights on to row m + 1.
+// A step, in which each PE multiplies once, is issued if its activations and weights are valid and the FIFOs of sums
+// have room for all steps in flight. So no stage inside needs a stall; cycles without a step are bubbles. Each lane is
+// delayed by its place in its chain, as the DSPs' cascades require. Row m computes everything m cycles after row 0, and
+// passes the weights on to row m + 1.
 //
 // These are cycles of dsp_clk, which is clk itself or twice as fast (DSP_CLOCK 2). With DSP_CLOCK 2, a DSP multiplies
 // for two groups of columns within a cycle of clk: the values stay the same for both halves, and the weights alternate.

@@ -1,7 +1,6 @@
 // A row of PEs, output-stationary: it has COLUMNS sums for each position, and every step adds LANES products to each.
-// The
-// row never stalls. Operands are skewed: the lane at place l of its chain arrives l cycles after the lane at place 0.
-// ``control`` arrives together with the step's partial sums, LATENCY cycles after lane 0.
+// The row never stalls. Operands are skewed: the lane at place l of its chain arrives l cycles after the lane at place
+// 0. ``control`` arrives together with the step's partial sums, LATENCY cycles after lane 0.
 //
 // Weights of PACK_COLUMNS neighbouring columns and values of POSITIONS neighbouring positions share a DSP:
 //   8 bits   (w1 · 2^18 + w0) · a

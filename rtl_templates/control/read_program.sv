@@ -1,4 +1,5 @@
-// Reads passes ``first`` … ``first + count − 1`` of the layer program, one pass ahead of the reader of its output.
+// Reads passes ``first`` … ``first + count − 1`` of the layer program in DDR (a pass is one convolution), one pass
+// ahead of the reader of its output.
 module read_program
     import systolic_geometry::*;
 (

@@ -1,5 +1,6 @@
-// Runs the passes of the program. A pass starts when the pass before has ended in every module. The next pass is
-// already known at that time, because its first weights are loaded during this pass.
+// Runs the passes (convolutions) of the layer program, one after the other. A pass starts when the pass before has
+// ended in every module. The next pass is already known at that time, because its first weights are loaded during this
+// pass.
 module sequence_passes
     import systolic_geometry::*;
 (

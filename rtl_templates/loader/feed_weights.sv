@@ -1,7 +1,7 @@
-// Owns the weight buffer, a circular buffer of steps with one bank per word of a step. It feeds the weights of one step
-// per cycle, and repeats the steps of a tile. Meanwhile further tiles are stored after that tile, as long as there is
-// room. So a tile whose load takes longer than one tile's feed, such as the first tile of the next pass, is loaded
-// during the feeds of several tiles.
+// Owns the weight buffer, a circular buffer of steps (the weights of one cycle of the array) with one bank per word of
+// a step. It feeds the weights of one step per cycle, and repeats the steps of a tile. Meanwhile further tiles are
+// stored after that tile, as long as there is room. So a tile whose load takes longer than one tile's feed, such as the
+// first tile of the next pass, is loaded during the feeds of several tiles.
 module feed_weights
     import systolic_geometry::*;
 (

@@ -5,10 +5,9 @@
 // A *row stride* is the ``stride`` rows from one output row's window to the next one's. Row stride q is stored in bank
 // (q + first_turn) mod ROWS, so that the ROWS rows of a step are always in different banks. In its bank it takes a
 // *slot*; the slots of a bank are used in turn. A bank has two halves, for words of even and of odd address, so that
-// two
-// neighbouring words can be read per cycle: a window of pixels may begin within a word. Row numbers include the padding
-// above the map ("padded rows"). Row strides that arrive together are a *group*: one per port, or the row strides that
-// move together from a map buffer.
+// two neighbouring words can be read per cycle: a window of pixels may begin within a word. Row numbers include the
+// padding above the map ("padded rows"). Row strides that arrive together are a *group*: one per port, or the row
+// strides that move together from a map buffer.
 module load
     import systolic_geometry::*;
 (

@@ -1,5 +1,6 @@
-// Requests the rows of the input map that port PORT reads: row strides PORT, PORT + MAP_PORTS, …, piece by piece. Row
-// numbers include the padding above the map. Rows of padding are not in DDR and are skipped.
+// Requests the rows of the input map that port PORT reads: row strides (groups of ``stride`` rows) PORT, PORT +
+// MAP_PORTS, …, piece by piece. Row numbers include the padding above the map. Rows of padding are not in DDR and are
+// skipped.
 module read_rows
     import systolic_geometry::*;
 #(

@@ -1,6 +1,5 @@
 // Selects the activations of one position and step from two neighbouring words of the row buffer, one of even and one
-// of odd
-// address: a whole word, or STEP_PIXELS pixels that may start within a word.
+// of odd address: a whole word, or STEP_PIXELS pixels that may start within a word.
 //
 // ``start`` counts pixels from the even word on; the even word follows the odd word again. A pixel that is not
 // ``inside_map`` is padding and has the value ``around``. A byte p of a pixel becomes p at 16 bits and p − 128 at 8

@@ -1,6 +1,6 @@
-// Requests the rows FIRST, FIRST + STEP, … of every chunk from a port, one burst per channel block: to write the
-// output, or to read the residual map. Both maps have the same layout of blocks; ``base`` and ``row_pitch`` are the
-// map's own.
+// Requests the rows FIRST, FIRST + STEP, … of every chunk (up to CHUNK columns of a tile) from a port, one burst per
+// channel block: to write the output, or to read the residual map. Both maps have the same layout of blocks; ``base``
+// and ``row_pitch`` are the map's own.
 module chunk_rows
     import systolic_geometry::*;
 #(

@@ -1,6 +1,6 @@
-// Computes the chunks of a pass in advance, for arrange and for every port that writes: the start of each chunk in DDR
-// or in a map buffer, and its columns, rows and channel blocks. With a residual add, it also computes its start in that
-// map.
+// Computes the chunks of a pass (up to CHUNK columns of a tile each) in advance, for arrange and for every port that
+// writes: the start of each chunk in DDR or in a map buffer, and its columns, rows and channel blocks. With a residual
+// add, it also computes its start in that map.
 module plan_chunks
     import systolic_geometry::*;
 (

@@ -1,4 +1,5 @@
-// Computes the tiles of a pass in advance for the pool, which only compares its counters with them.
+// Computes the tiles of a pass (the output rows and columns that the array computes together) in advance for the pool,
+// which only compares its counters with them.
 module plan_tiles
     import systolic_geometry::*;
 (

@@ -4,9 +4,8 @@
 //
 // A window of any size is a pass of its own (WINDOWS): the places of a window arrive as consecutive positions, and the
 // largest sum so far is stored. In a pass that multiplies two maps (MAP_PRODUCTS), the values of the two maps also
-// arrive
-// as consecutive positions: ``factors`` outputs the first ones, ``group`` the second ones. An upsample (UPSCALE) is the
-// inverse of a pool: every column is output twice, and every row as two rows.
+// arrive as consecutive positions: ``factors`` outputs the first ones, ``group`` the second ones. An upsample (UPSCALE)
+// is the inverse of a pool: every column is output twice, and every row as two rows.
 module pool
     import systolic_geometry::*;
 (

@@ -1,8 +1,7 @@
 // One requantiser: it adds the bias to a sum, multiplies by the channel's multiplier for the sum's sign, and shifts and
 // saturates the product. ``constants`` arrive one cycle after ``sum``. Signals that the requantisers of a column share
-// arrive
-// when they are needed: ``offset`` with the product, then ``coarse``, and one cycle later ``fine`` and ``rounds``.
-// ``to_parity`` and ``odd`` select the rounding of ties and are constant in a pass.
+// arrive when they are needed: ``offset`` with the product, then ``coarse``, and one cycle later ``fine`` and
+// ``rounds``. ``to_parity`` and ``odd`` select the rounding of ties and are constant in a pass.
 module requantise_sum
     import systolic_geometry::*;
 (

@@ -1,7 +1,6 @@
 // result = saturate((value + 2^places) >> (places + 1)), limited to ``least`` … ``greatest``, in four cycles.
 // ``coarse`` is the upper bits of ``places``, in the cycle of ``value``. ``fine`` is its lower four bits, in the next
-// cycle. Without ``rounds``,
-// also in the next cycle, nothing is added: value >> (places + 1).
+// cycle. Without ``rounds``, also in the next cycle, nothing is added: value >> (places + 1).
 //
 // With ``to_parity``, a tie is rounded to the even integer, or to the odd one if ``odd`` is set; the NEAR_HALF lowest
 // bits of a value are then ignored. Both signals are constant in a pass. Engines without such layers (LATE_OFFSETS

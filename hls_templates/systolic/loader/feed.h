@@ -1,4 +1,5 @@
-// Loader, weights: process feed_weights owns the weight buffer, a circular buffer of steps.
+// Loader, weights: process feed_weights owns the weight buffer, a circular buffer of steps (the weights of one cycle of
+// the array).
 //
 // Each cycle (II 1) it writes the weights of one step, LANES · COLUMNS values, to the array. While the next weight tile
 // arrives, it also reads one weight_word_t per cycle from every weight port into the buffer. One loop does both, so
