@@ -21,7 +21,7 @@ _SAME = 2e-4  # relative: Vivado prints 99.999 for a clock everybody calls 100 M
 
 @dataclass(frozen=True)
 class Board:
-    """All facts of one board.
+    """The data of one FPGA board: its part, resources, DSPs, DDR, ports, clocks and their limits.
 
     Attributes:
         name: The stem of its file.
@@ -104,7 +104,7 @@ def load(name: str) -> Board:
 
 
 def of_design(folder: Path, name: str) -> Board:
-    """Return the board of a design: the file of that name in its folder, else the board of this package.
+    """Return the board of a generated design: the board file NAME.toml in its folder, else the package's board.
 
     Args:
         folder: The design's folder.

@@ -47,7 +47,7 @@ def listed(values: Iterable[object], most: int = MAX_VALUES) -> str:
 
 
 def faults(sentences: Collection[str], separator: str = "; ") -> str:
-    """Return the first sentences, each ``cut``, and the number of sentences left out."""
+    """Return the first sentences of a list of faults, each ``cut``, and the number of sentences left out."""
     first = [cut(sentence, MAX_FAULT_LENGTH) for sentence, _ in zip(sentences, range(MAX_FAULTS), strict=False)]
     rest = [f"and {len(sentences) - MAX_FAULTS:,} more"] * (len(sentences) > MAX_FAULTS)
     return separator.join([*first, *rest])

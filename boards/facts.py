@@ -136,13 +136,14 @@ class Fmax:
 
     @property
     def slowest(self) -> str:
-        """The name of the block that limits the clock of a design that uses all of them."""
+        """The kind of block with the lowest limit, such as "BRAM": it limits the clock of a design that uses
+        all kinds."""
         limits = self._limits
         return min(limits, key=lambda name: limits[name])
 
     @property
     def lowest(self) -> float:
-        """The limit of ``slowest`` in MHz."""
+        """The clock limit of the ``slowest`` kind of block, in MHz."""
         return self._limits[self.slowest]
 
     @property

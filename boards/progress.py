@@ -37,4 +37,4 @@ Progress: TypeAlias = Callable[[str], None]
 
 
 def silent(_: str) -> None:
-    """Ignore the step."""
+    """Do nothing with a progress step: the callback for callers that show no progress."""

@@ -10,7 +10,7 @@ from boards.errors import ChoiceError, RangeError, SystolicError
 
 @dataclass(frozen=True)
 class Range:
-    """The range of a number, both ends included. An error names the ``unit``."""
+    """The allowed range of a number, both ends included, and the unit that errors name."""
 
     low: float
     high: float
@@ -20,14 +20,14 @@ class Range:
         return bool(self.low <= value <= self.high)
 
     def refusal(self, kind: type, value: object, place: str) -> SystolicError:
-        """Return the error for a value at ``place`` that is not a ``kind`` in this range."""
+        """Return the RangeError for ``value`` at ``place``: it is not a number of type ``kind`` in this range."""
         what = f"the number of {self.unit}" if self.unit else "the value"
         return RangeError(what, value, self.low, self.high, integer=kind is int, where=place)
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """The values that are allowed."""
+    """The finite set of values that a field may have."""
 
     values: tuple[object, ...]
 
@@ -35,5 +35,5 @@ class OneOf:
         return value in self.values
 
     def refusal(self, _kind: type, value: object, place: str) -> SystolicError:
-        """Return the error for a value at ``place`` that is not one of these."""
+        """Return the ChoiceError for ``value`` at ``place``: it is not one of the allowed values."""
         return ChoiceError("the value", value, self.values, where=place)

@@ -36,7 +36,7 @@ def is_number(value: object) -> bool:
 
 
 class Table:
-    """One table of a file. ``finish`` refuses the keys that were not read.
+    """One table of a parsed TOML or JSON file, read key by key with checks; ``finish`` refuses keys that were not read.
 
     Every method that reads a value raises MissingValueError if its key is missing and has no default, and
     InvalidValueError if the value has another type.
@@ -58,7 +58,7 @@ class Table:
         return key in self.values
 
     def get(self, key: str, kind: Kinds, default: Any = None) -> Any:
-        """Return a value of one of these types; true and false are not numbers."""
+        """Return the value of ``key``, which must be of type ``kind``; true and false are not numbers."""
         self._asked[key] = None
         value = self.values.get(key, default)
         if value is None and key not in self.values:
@@ -68,7 +68,7 @@ class Table:
         return value
 
     def text(self, key: str) -> str:
-        """Return a text of printable characters that is neither empty nor longer than MAX_TEXT."""
+        """Return the value of ``key``: a text of printable characters, not empty and not longer than MAX_TEXT."""
         value: str = self.get(key, str)
         if not value.strip() or len(value) > MAX_TEXT or not value.isprintable():
             required = f"a text of 1 to {MAX_TEXT} printable characters"
@@ -76,43 +76,43 @@ class Table:
         return value
 
     def choice(self, key: str, choices: Sequence[str], default: str | None = None) -> str:
-        """Return one of ``choices``; raise ChoiceError for another text."""
+        """Return the value of ``key``, which must be one of ``choices``; raise ChoiceError for another text."""
         value: str = self.get(key, str, default)
         if value not in choices:
             raise ChoiceError(self.called(key), value, choices, where=self.source)
         return value
 
     def boolean(self, key: str) -> bool:
-        """Return true or false."""
+        """Return the value of ``key``, which must be true or false."""
         return bool(self.get(key, bool))
 
     def integer(self, key: str, low: int, high: int, default: int | None = None) -> int:
-        """Return an integer in low…high, both included; raise RangeError for another one."""
+        """Return the value of ``key``, an integer from ``low`` to ``high``, both included; RangeError otherwise."""
         value: int = self.get(key, int, default)
         if not low <= value <= high:
             raise RangeError(self.called(key), value, low, high, where=self.source)
         return value
 
     def number(self, key: str, low: float, high: float, default: float | None = None) -> float:
-        """Return a number in low…high, both included; raise RangeError for another one."""
+        """Return the value of ``key``, a number from ``low`` to ``high``, both included; RangeError otherwise."""
         value = self.get(key, (int, float), default)
         if not is_number(value) or not low <= value <= high:
             raise RangeError(self.called(key), value, low, high, where=self.source)
         return float(value)
 
     def table(self, key: str) -> Table:
-        """Return a table inside this one."""
+        """Return the value of ``key``: a table nested in this one."""
         return Table(self.get(key, dict), self.source, self._path(key))
 
     def tables(self, key: str) -> list[Table]:
-        """Return the tables of a list, which must not be empty."""
+        """Return the value of ``key``: a list of at least one table."""
         values = self.get(key, (list, dict))
         if not isinstance(values, list) or not values or not all(isinstance(value, dict) for value in values):
             raise InvalidValueError(self.called(key), values, "a list of at least one table", where=self.source)
         return [Table(value, self.source, f"{self._path(key)}[{i}]") for i, value in enumerate(values)]
 
     def facts(self, kind: type[Facts]) -> Facts:
-        """Return the table as a dataclass, whose field names are the keys and whose annotations are the ranges."""
+        """Return this table as a ``kind``, a dataclass: its field names are the keys, its annotations the ranges."""
         hints = get_type_hints(kind, include_extras=True)
         facts = kind(**{field.name: self._fact(field.name, hints[field.name]) for field in fields(cast(Any, kind))})
         self.finish()
@@ -134,7 +134,7 @@ class Table:
             raise UnknownKeyError([self._path(key) for key in unknown], known, where=self.source)
 
     def called(self, key: str) -> str:
-        """Return the name of a key in errors."""
+        """Return the name of a key as errors show it, with the names of the tables around it."""
         return self._path(key)
 
     def _path(self, key: str) -> str:

@@ -51,7 +51,7 @@ class Templates:
         return environment
 
     def render(self, template: str, values: Mapping[str, object]) -> str:
-        """Return the text of a template.
+        """Return the text that a template of the folder gives for these values.
 
         Raises:
             DamagedFileError: The template is invalid or uses a name without a value; the error names its line if known.

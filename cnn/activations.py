@@ -60,7 +60,7 @@ def activate(array: FloatArray, name: str) -> FloatArray:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of ``FUNCTIONS``.
+    """A function of one value, and the default values of its parameters: an entry of ``FUNCTIONS``.
 
     Attributes:
         values: The function. It takes inputs, float64 of any shape, and the parameters, and returns the outputs.
@@ -140,7 +140,7 @@ def _hard_mish(x: Floats) -> Floats:
 
 
 def _interpolated(x: Floats, first: float, distance: float, *values: float) -> Floats:
-    """Return values interpolated linearly between points. Inputs outside of them give the first or the last value.
+    """Return values interpolated linearly between equidistant points; inputs beyond the ends give the end's value.
 
     Args:
         x: The inputs.

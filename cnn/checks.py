@@ -11,7 +11,7 @@ from boards.errors import RangeError, ShapeError
 
 
 def check_array(what: str, array: npt.NDArray[Any], shape: tuple[int, ...], dtype: type = np.int64) -> None:
-    """Raise ShapeError if ``array`` has another shape or data type."""
+    """Raise ShapeError if ``array`` has another shape or data type than required."""
     if array.dtype != dtype or array.shape != shape:
         required = f"type {np.dtype(dtype)} and shape {shape}"
         raise ShapeError(what, f"type {array.dtype} and shape {array.shape}", required)

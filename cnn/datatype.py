@@ -53,27 +53,27 @@ class DataType:
 
     @property
     def low(self) -> int:
-        """The least value."""
+        """The least value of the datatype, such as −128 for INT8."""
         return -1 if self.few else -(1 << (self.bits - 1)) if self.signed else 0
 
     @property
     def high(self) -> int:
-        """The greatest value."""
+        """The greatest value of the datatype, such as 127 for INT8."""
         return 1 if self.few else (1 << (self.bits - self.signed)) - 1
 
     @property
     def step(self) -> int:
-        """The distance from one value to the next."""
+        """The distance from one value of the datatype to the next: 2 for BIPOLAR (−1, +1), else 1."""
         return 2 if self.few == "BIPOLAR" else 1
 
     @property
     def levels(self) -> int:
-        """The number of values above the least, which is the number of thresholds that distinguish all values."""
+        """The number of values of the datatype minus one: so many thresholds distinguish all of its values."""
         return (self.high - self.low) // self.step
 
     @property
     def carrier(self) -> npt.DTypeLike:
-        """The narrowest numpy integer type that holds every value."""
+        """The narrowest numpy integer type that holds every value of the datatype: int8 … int32, uint8 … uint32."""
         width = next(w for w in (8, 16, 32) if self.bits <= w)
         return np.dtype(f"{'i' if self.signed else 'u'}{width // 8}")
 
@@ -103,7 +103,7 @@ TERNARY = DataType(2, True, "TERNARY")
 
 @dataclass(frozen=True)
 class TensorType:
-    """The type of a tensor's values: value = (integer − zero_point) × scale."""
+    """The type of a tensor: its integer datatype, scale and zero point; value = (integer − zero_point) × scale."""
 
     datatype: DataType
     scale: float
@@ -111,5 +111,5 @@ class TensorType:
 
 
 def magnitude(datatype: DataType) -> int:
-    """Return max|a| over all values of the datatype."""
+    """Return the greatest |a| over all values a of the datatype, such as 128 for INT8."""
     return max(-datatype.low, datatype.high)

@@ -17,7 +17,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def covered(places: tuple[int, ...], dilation: tuple[int, int]) -> tuple[int, int]:
-    """Return the rows and columns of the map that a window covers.
+    """Return the rows and columns of the map that a dilated window covers, including the gaps between its taps.
 
     Args:
         places: The rows and columns of taps in the window.
@@ -28,7 +28,7 @@ def covered(places: tuple[int, ...], dilation: tuple[int, int]) -> tuple[int, in
 
 
 def with_zeros(weights: npt.NDArray[Number], dilation: tuple[int, int]) -> npt.NDArray[Number]:
-    """Return the weights of the undilated window that computes the same sums: 0 between the taps.
+    """Return a dilated kernel's weights with zeros between the taps, so that an undilated kernel computes the same.
 
     Args:
         weights: The weights of the taps, ``(filters, channels, rows, columns)``.

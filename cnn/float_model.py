@@ -10,7 +10,7 @@ from cnn.network import Network
 
 
 def run_float(network: Network, picture: FloatArray) -> list[FloatArray]:
-    """Return the output of every node, float32 ``(channels, height, width)``, in the order of ``network.nodes``.
+    """Return the output of every node of a float network, float32 ``(channels, height, width)``, in node order.
 
     The output of a detection head is its input; the host decodes boxes (host.vision.detection).
 

@@ -14,7 +14,7 @@ from cnn.quantized import QNode, QuantizedNetwork, has_integers
 
 
 def run_integer(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) -> list[Integers | None]:
-    """Return the output of every node, integers ``(channels, height, width)`` in the carrier of the node's datatype.
+    """Return every node's output: integers ``(channels, height, width)`` in the numpy type of the node's datatype.
 
     A node that the host computes has the entry None.
 
@@ -51,7 +51,7 @@ def _check_picture(network: QuantizedNetwork, picture: npt.NDArray[np.uint8]) ->
 
 
 def run_node(node: QNode, nodes: Sequence[QNode], outputs: Sequence[Integers | None], picture: Integers) -> Integers:
-    """Return the output of one node.
+    """Return the output of one node of the integer network for given integers of its inputs.
 
     Args:
         node: The node.

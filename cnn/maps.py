@@ -24,7 +24,7 @@ class Shape:
 
     @property
     def values(self) -> int:
-        """The number of values of such a map."""
+        """The number of values of a map of this shape: channels · height · width."""
         return self.channels * self.height * self.width
 
     def __str__(self) -> str:
@@ -33,7 +33,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Padding:
-    """The rows and columns that surround a map.
+    """The number of rows and columns that are added on each side of a map.
 
     Their values are 0 for a convolution. For a max pool they are less than every value of the map.
     """
@@ -45,5 +45,5 @@ class Padding:
 
     @property
     def sides(self) -> tuple[int, int, int, int]:
-        """Top, left, bottom and right."""
+        """The rows or columns added at the top, left, bottom and right, in this order."""
         return self.top, self.left, self.bottom, self.right

@@ -19,7 +19,7 @@ MAP, RESHAPE, TRANSPOSE, CONCAT = "map", "reshape", "transpose", "concat"
 
 @dataclass(frozen=True)
 class OutputStep:
-    """One step of computing an output.
+    """One host operation, such as a transpose or softmax, of the sequence that computes a named network output.
 
     Attributes:
         kind: One of ``host.contract.named_outputs.KINDS``.
@@ -32,7 +32,7 @@ class OutputStep:
 
 @dataclass(frozen=True)
 class NamedOutput:
-    """An output of a file.
+    """An output that the network's file names, and the steps by which the host computes it from node outputs.
 
     Attributes:
         name: The output's name in the file.
@@ -47,7 +47,7 @@ class NamedOutput:
 
 
 def view_steps(sides: Sequence[int], last: bool) -> tuple[OutputStep, ...]:
-    """Return the steps that convert the map of an output's first node to the shape of that output in the file.
+    """Return the steps that reshape the map of an output's first node to the shape that the output has in the file.
 
     Args:
         sides: The output's shape in the file, with a leading 1 for the batch.

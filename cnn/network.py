@@ -15,7 +15,7 @@ from cnn.ops import Convolution, Dense, Op
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """One layer.
+    """One layer of a float network.
 
     Attributes:
         name: The layer's name.
@@ -33,13 +33,13 @@ class Node:
 
     @property
     def place(self) -> str:
-        """The name and the source, as error messages show them."""
+        """The layer's name and where it was declared ("yolo.cfg:35"), as error messages show them."""
         return f"{self.name!r} ({self.source})"
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A float network.
+    """A float network: a tuple of nodes in topological order, of which node 0 is the input image.
 
     Attributes:
         name: The network's name: letters, digits and underscores, beginning with a letter.
@@ -60,7 +60,7 @@ class Network:
 
     @property
     def input_shape(self) -> Shape:
-        """The shape of the picture."""
+        """The shape of the input image."""
         return self.nodes[0].shape
 
     @property
@@ -79,7 +79,7 @@ def is_label(value: object) -> bool:
 
 
 def macs(node: Node) -> int:
-    """Return the multiply-accumulates of a node; 0 if it has no weights."""
+    """Return the multiply-accumulates that a convolution or dense node needs per image; 0 for other nodes."""
     if isinstance(node.op, Convolution):
         return int(node.op.weights.size) * node.shape.height * node.shape.width
     return int(node.op.weights.size) if isinstance(node.op, Dense) else 0

@@ -20,7 +20,7 @@ from cnn.requantise import Requantising
 
 @dataclass(frozen=True, eq=False)
 class QNode:
-    """One layer.
+    """One layer of an integer network.
 
     Attributes:
         name: The layer's name.
@@ -40,18 +40,18 @@ class QNode:
 
     @property
     def place(self) -> str:
-        """The name and the source, as error messages show them."""
+        """The layer's name and where it was declared ("yolo.cfg:35"), as error messages show them."""
         return f"{self.name!r} ({self.source})"
 
     @property
     def requantiser(self) -> Requantising | None:
-        """The requantiser of its sums; None if the operation has no sums."""
+        """The arithmetic that turns the layer's accumulators into outputs; None if it does not accumulate."""
         return self.op.requantiser if isinstance(self.op, Accumulating) else None
 
 
 @dataclass(frozen=True, eq=False)
 class QuantizedNetwork:
-    """A quantised network. Its nodes may have the same indices as in the float network.
+    """An integer network: a tuple of nodes in topological order, of which node 0 is the input image.
 
     The first Softmax, TopK, Output or Detection and all nodes after it run on the host. Their ``type`` is their first
     input's type, and they have no integers of their own. A TopK of integers is the exception: its output is integers,
@@ -76,11 +76,11 @@ class QuantizedNetwork:
 
     @property
     def input_shape(self) -> Shape:
-        """The shape of the picture."""
+        """The shape of the input image."""
         return self.nodes[0].shape
 
 
 def has_integers(nodes: Sequence[QNode] | Sequence[Node], index: int) -> bool:
-    """Return whether a node has integers: it runs on the accelerator, or it is a TopK that reads integers."""
+    """Return whether a node's output is integers: it runs on the accelerator, or it is a TopK that reads integers."""
     node = nodes[index]
     return not node.op.on_host or (isinstance(node.op, TopK) and not nodes[node.inputs[0]].op.on_host)

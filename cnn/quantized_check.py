@@ -19,7 +19,7 @@ MAP_LIMIT = 1 << 28
 
 
 def check_quantized(network: QuantizedNetwork) -> QuantizedNetwork:
-    """Return the network unchanged if it satisfies the arithmetic contract. An error names the node at fault.
+    """Return an integer network unchanged if it keeps the arithmetic contract; else raise an error naming the node.
 
     Raises:
         RangeError: A number is outside its range.
@@ -44,7 +44,7 @@ def check_quantized(network: QuantizedNetwork) -> QuantizedNetwork:
 
 
 def expected_shape(node: Node | QNode, inputs: Sequence[Node | QNode]) -> Shape:
-    """Return the shape that ``node`` must have, from its operation and its inputs, of which there is at least one.
+    """Return the output shape that follows from the operation and the inputs of ``node``, which has at least one.
 
     Raises the errors of ``Operation.output_shape``, with the node as their place.
     """

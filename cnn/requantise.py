@@ -43,7 +43,7 @@ HALVES = (UP, EVEN, ODD)
 
 
 def beyond_zero(halves: str, zero: int) -> str:
-    """Return the rounding of halves after the offset ``zero`` is added: an odd offset swaps EVEN and ODD."""
+    """Return the rounding of halves (UP, EVEN or ODD) after ``zero`` is added: an odd ``zero`` swaps EVEN and ODD."""
     return {EVEN: ODD, ODD: EVEN}.get(halves, halves) if zero % 2 else halves
 
 
@@ -57,7 +57,7 @@ number near a half.
 
 @dataclass(frozen=True, eq=False)
 class Requantiser:
-    """A bias, one multiplication and a shift. Every array has one int64 number per output channel.
+    """Requantisation by a bias, one multiplication and a right shift, with an int64 number of each per output channel.
 
     Attributes:
         bias: The bias, at the scale of the accumulator.
@@ -81,7 +81,7 @@ class Requantiser:
 
 
 def identity(channels: int) -> Requantiser:
-    """Return a Requantiser whose output is the sum, saturated to the output's datatype: y = (2 · acc + 1) >> 1."""
+    """Return a Requantiser that outputs the accumulator itself, saturated to the output's datatype."""
 
     def full(value: int) -> npt.NDArray[np.int64]:
         return np.full(channels, value, np.int64)
@@ -91,7 +91,7 @@ def identity(channels: int) -> Requantiser:
 
 @dataclass(frozen=True, eq=False)
 class MultiplyShift:
-    """Batch norm as one multiplication, addition and shift (UltraNet's inc, bias and l_shift).
+    """Requantisation with the bias after the product: a folded batch norm as in UltraNet (inc, bias and l_shift).
 
     Every array has one int64 number per output channel.
 
@@ -115,7 +115,7 @@ class MultiplyShift:
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Thresholds per output channel: the output counts the thresholds that the sum reaches.
+    """Requantisation by thresholds per output channel: the output counts the thresholds that the accumulator reaches.
 
     They compute any monotonic function.
 
@@ -139,12 +139,12 @@ Requantising: TypeAlias = Requantiser | MultiplyShift | Thresholds
 
 
 def numbers_of(by: Requantising) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a requantiser by their names. Each has one row or one number per channel."""
+    """Return the arrays of a requantiser by their field names, such as "bias". Each has one row per output channel."""
     return {each.name: getattr(by, each.name) for each in fields(by) if each.name != "halves"}
 
 
 def requantise(accumulators: npt.NDArray[np.int64], requantiser: Requantising, datatype: DataType) -> Integers:
-    """Return the outputs for accumulators, both ``(channels, …)``, in the datatype's carrier, computed in int64.
+    """Return the output values for accumulators ``(channels, …)``, in their datatype's numpy type; computed in int64.
 
     |acc + bias| < 2^31, |m| < 2^16, a MultiplyShift's |bias| < 2^47 and s ≤ 47, so every intermediate fits 49 bits.
     """
@@ -170,7 +170,7 @@ def requantise(accumulators: npt.NDArray[np.int64], requantiser: Requantising, d
 
 
 def _threshold(accumulators: Integers, by: Thresholds, datatype: DataType) -> Integers:
-    """Return the outputs, found by bisection of the ascending thresholds."""
+    """Return the outputs of Thresholds for accumulators, found by bisection in each channel's ascending thresholds."""
     signs = np.where(by.flip, -1, 1)
     result = np.empty(accumulators.shape, datatype.carrier)
     for channel, (sums, sign, thresholds) in enumerate(zip(accumulators, signs, by.thresholds, strict=True)):
@@ -180,7 +180,7 @@ def _threshold(accumulators: Integers, by: Thresholds, datatype: DataType) -> In
 
 
 def requantise_floats(accumulators: Floats, requantiser: Requantising, datatype: DataType) -> Integers:
-    """Return the outputs as ``requantise`` does, several times faster, for integers in floats ``(channels, n)``.
+    """Return what ``requantise`` does, several times faster, for accumulators that are integers in a float array.
 
     The result is exact: every intermediate has at most 49 bits, scaling by 2^-s only changes the exponent, and floor is
     the arithmetic shift.
@@ -222,7 +222,7 @@ def _products(total: Floats, requantiser: Requantiser | MultiplyShift) -> Floats
 
 
 def carried(values: Integers, datatype: DataType) -> Integers:
-    """Return the values in the carrier of ``datatype``."""
+    """Return the values converted to the narrowest numpy integer type that holds every value of ``datatype``."""
     return np.asarray(values, dtype=np.dtype(datatype.carrier))
 
 
@@ -244,7 +244,7 @@ _LIMITS: dict[type[Requantising], dict[str, tuple[int, int]]] = {
 
 
 def check_requantiser(by: Requantising, datatype: DataType, channels: int) -> None:
-    """Raise an error if a requantiser breaks the contract.
+    """Raise an error if an array of a requantiser has a wrong shape, type or number for this output datatype.
 
     Args:
         by: The requantiser.

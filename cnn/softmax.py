@@ -14,7 +14,7 @@ from cnn.quantized import QNode, QuantizedNetwork
 
 
 def on_accelerator(network: Network, method: str) -> Network:
-    """Return the network with every softmax computed on the accelerator by ``method``.
+    """Return the float network with every softmax moved from the host to the accelerator, computed by ``method``.
 
     A softmax that is already on the accelerator changes to this method.
 
@@ -30,7 +30,7 @@ def on_accelerator(network: Network, method: str) -> Network:
 
 
 def integers_on_accelerator(network: QuantizedNetwork, method: str) -> QuantizedNetwork:
-    """Return a quantised network with every softmax computed on the accelerator by ``method``.
+    """Return the integer network with every softmax moved from the host to the accelerator, by ``method``.
 
     Raises the errors of ``on_accelerator`` and of ``softmax_of``.
     """
@@ -63,7 +63,7 @@ def _check(name: str, nodes: Sequence[Node] | Sequence[QNode]) -> None:
 
 
 def _check_softmax(node: Node | QNode, nodes: Sequence[Node] | Sequence[QNode]) -> None:
-    """Raise an error if the accelerator cannot compute the softmax."""
+    """Raise an error if the accelerator cannot compute the softmax: only one over the channels of a position."""
     assert isinstance(node.op, Softmax)
     shape = node.shape
     if node.op.logarithm:

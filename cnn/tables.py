@@ -38,7 +38,7 @@ SLOPE_LIMIT = (1 << 17) - 1
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A function of one input value, the same in every channel: y = values[x − the least x].
+    """The lookup table of a function of one integer, the same in every channel, with or without slopes between entries.
 
     Attributes:
         values: int64. Without slopes, the output for each integer of the input's datatype, which has at most
@@ -51,17 +51,17 @@ class Table:
 
 
 def fraction_bits(read: DataType) -> int:
-    """Return F, the number of an input's low bits that give its position in a piece; 0 if every value has an entry."""
+    """Return the number of low bits of an input that give its position within a piece of a piecewise-linear table."""
     return max(0, read.bits - TABLE_BITS)
 
 
 def entries(table: Table, read: DataType) -> int:
-    """Return the number of entries of a table whose input has the type ``read``."""
+    """Return the number of entries that the table has for an input of the datatype ``read``."""
     return (read.high - read.low >> (0 if table.slopes is None else fraction_bits(read))) + 1
 
 
 def table_of_values(exact: npt.NDArray[np.int64], read: DataType) -> Table:
-    """Return the table of a function.
+    """Return the lookup table of a function, given its output for every input; piecewise linear above 8 bits.
 
     Args:
         exact: The output for every value of the type ``read``, in ascending order of the values.
@@ -78,7 +78,7 @@ def table_of_values(exact: npt.NDArray[np.int64], read: DataType) -> Table:
 
 
 def looked_up(table: Table, array: IntArray, read: DataType) -> IntArray:
-    """Return the outputs for the values of ``array``, whose type is ``read``: int64 of the same shape."""
+    """Return the table's outputs for the integers ``array`` of the datatype ``read``: int64 of the same shape."""
     distance = array.astype(np.int64) - read.low
     if table.slopes is None:
         exact: IntArray = table.values[distance]
@@ -89,17 +89,17 @@ def looked_up(table: Table, array: IntArray, read: DataType) -> IntArray:
 
 
 def all_values(table: Table, read: DataType) -> IntArray:
-    """Return the output for every value of the type ``read``, int64, in ascending order of the values."""
+    """Return the table's output for every value of the input datatype ``read``, in ascending order, as int64."""
     return looked_up(table, np.arange(read.low, read.high + 1), read)
 
 
 def worst_step(table: Table, exact: npt.NDArray[np.int64], read: DataType) -> int:
-    """Return the table's greatest error, in steps of the output; ``exact`` is as in ``table_of_values``."""
+    """Return the greatest difference of the table from the exact outputs, in steps (integers) of the output."""
     return int(np.abs(all_values(table, read) - exact).max())
 
 
 def check_table(table: Table, read: DataType, output: DataType) -> None:
-    """Raise an error if a table breaks the contract.
+    """Raise an error if a lookup table breaks the arithmetic contract for its input and output datatypes.
 
     Args:
         table: The table.

@@ -56,7 +56,7 @@ def weights_file(name: str) -> Path | None:
 
 
 def has_numbers(name: str) -> bool:
-    """Return whether a built-in network has trained weights."""
+    """Return whether a built-in network has a file of trained weights."""
     return weights_file(name) is not None
 
 
@@ -133,7 +133,7 @@ def _beside(place: Path, name: str, ending: str) -> Path | None:
 
 
 def seeded(seed: int) -> WeightSource:
-    """Return a source of random weights for a topology. A seed gives the same weights on every machine.
+    """Return a function that fills a network with random weights. A seed gives the same weights on every machine.
 
     The values of maps neither vanish nor grow at any depth, for three reasons. Weights have He scaling for leaky ReLU
     (K. He et al., "Delving Deep into Rectifiers", ICCV 2015). The mean of each filter's weights is 0. Batch norms are
@@ -166,7 +166,7 @@ def _seed_node(node: Node, random: np.random.Generator) -> Node:
 
 
 def _weights(shape: tuple[int, ...], random: np.random.Generator) -> FloatArray:
-    """Return weights ``(filters, …)``.
+    """Return random weights ``(filters, …)``: each filter has mean 0 and a variance that keeps the size of activations.
 
     Each filter has mean 0, and the variance is 2 / (1 + slope²) / (weights per filter).
     """

@@ -32,17 +32,17 @@ def divide_up(values: Any, by: Any) -> Any:
 
 
 def compares(p: Words) -> Numbers:
-    """Return whether the array takes the places of a window as separate positions, to compare or multiply them."""
+    """Return, per pass, whether the kernel's taps are fed as separate positions, to take their maximum or product."""
     return np.asarray(p.pool_stride <= 0)
 
 
 def places(p: Words) -> Numbers:
-    """Return the number of places of the kernel's window."""
+    """Return, per pass, the number of taps of the kernel's window: its rows times its column groups."""
     return np.asarray(p.kernel_height * p.kernel_groups)
 
 
 def spread(p: Words) -> Numbers:
-    """Return the number of output columns per input position.
+    """Return, per pass, the number of output columns that are computed from one input column; 1 in most passes.
 
     It is above 1 only for a 1×1 kernel without pool and upsample whose output is wider than its input by an integer
     factor. The channel blocks of a position are then distributed over that number of columns.
@@ -66,7 +66,7 @@ def positions(p: Words, g: Geometry) -> Numbers:
 
 
 def tile_steps(p: Words) -> Numbers:
-    """Return the steps of the array for one tile of rows with one tile of weights."""
+    """Return, per pass, the array's cycles (steps) for one tile of output rows with one tile of weights."""
     each = np.where(compares(p), places(p), 1) * spread(p) * p.steps
     return np.asarray(divide_up(p.out_width, p.positions) * each)
 
@@ -84,7 +84,7 @@ def array_steps(p: Words, _g: Geometry) -> Numbers:
 
 
 def group_pixels(p: Words, g: Geometry) -> Numbers:
-    """Return the distance between two columns of the kernel: STEP_PIXELS for pixels, as given for a map."""
+    """Return, per pass, the input columns between two kernel columns: STEP_PIXELS if it reads the input image."""
     return np.where(p.pixel_input != 0, g.step_pixels, p.group_pixels)
 
 
@@ -92,7 +92,7 @@ def group_pixels(p: Words, g: Geometry) -> Numbers:
 
 
 def turned_rows(p: Words, g: Geometry) -> Numbers:
-    """Return the number of rows by which the banks of the input are rotated.
+    """Return, per pass, by how many rows the assignment of input rows to row-buffer banks is rotated.
 
     It is at least the padding above. A map buffer may be rotated further, as ``in_turn`` says. With stride 2, in which
     rows are read in pairs, the only further rotation is by one row, for a kernel of one row.
@@ -111,7 +111,7 @@ def phases(p: Words, _g: Geometry) -> Numbers:
 
 
 def moved_together(stride: int, rows: int) -> int:
-    """Return the number of row strides that move from a map buffer per cycle (map_buffer.h).
+    """Return how many row strides (groups of ``stride`` input rows) a map buffer delivers per cycle (map_buffer.h).
 
     With stride 2, the rows read have one parity; with an even number of banks they occupy every second bank. With a
     larger stride, at most LEAPS rows move together, as long as their banks differ.
@@ -134,7 +134,7 @@ def first_moves(p: Words, g: Geometry) -> Numbers:
 
 
 def first_step(p: Words, g: Geometry) -> Numbers:
-    """Return where each pass starts in the weight buffer, a ring that every pass fills further."""
+    """Return the address at which each pass's weights start in the weight buffer, which passes fill as a ring."""
     loaded = p.tile_loads * p.steps
     return np.asarray((np.cumsum(loaded) - loaded) % g.weight_depth)
 
@@ -152,7 +152,7 @@ def tile_loads(p: Words, _g: Geometry) -> Numbers:
 
 
 def channel_tiles(p: Words, g: Geometry) -> Numbers:
-    """Return the number of channel tiles of the output.
+    """Return, per pass, the number of tiles of N output channels, where N is the number of array columns.
 
     If a tile can end within a block, the last block may be partly filled, and the given number is kept if it is valid.
     """

@@ -33,17 +33,17 @@ SIX_PRODUCTS = 6
 
 
 def _always(macro: str, doc: str) -> dict[str, Any]:
-    """Return the metadata of a parameter that every file has."""
+    """Return the field metadata of an array parameter that every schedule file and manifest has."""
     return {"macro": macro, "doc": doc, "later": False, "optional": False}
 
 
 def _later(macro: str, doc: str) -> dict[str, Any]:
-    """Return the metadata of a parameter that older schedule files lack and every manifest has."""
+    """Return the field metadata of an array parameter that older schedule files lack and every manifest has."""
     return {"macro": macro, "doc": doc, "later": True, "optional": False}
 
 
 def _optional(macro: str, doc: str) -> dict[str, Any]:
-    """Return the metadata of a parameter that files may lack: a manifest omits it if it has its default."""
+    """Return the field metadata of an array parameter that files may lack: manifests omit it at its default."""
     return {"macro": macro, "doc": doc, "later": True, "optional": True}
 
 
@@ -53,7 +53,7 @@ _Flag = Annotated[bool, OneOf((0, 1))]
 
 @dataclass(frozen=True)
 class Geometry:
-    """The array of M rows × N columns × L lanes, and the buffers and units around it.
+    """The parameters of a systolic array of M rows × N columns × L lanes, and of the buffers and units around it.
 
     Files list the parameters in this order, and a simulation library reports its macros in this order. A parameter
     without a macro changes how the engine computes and nothing that is exchanged with it; libraries do not report it.
@@ -139,43 +139,44 @@ class Geometry:
 
     @property
     def word_bytes(self) -> int:
-        """Bytes of a word in DDR: ``lanes`` values of ``bits``."""
+        """Bytes of a word of a feature map in DDR: ``lanes`` values of ``bits`` bits each."""
         return self.lanes * self.bits // 8
 
     @property
     def result_words(self) -> int:
-        """Words that hold ``lanes`` results of RESULT_BITS."""
+        """DDR words that hold ``lanes`` results of RESULT_BITS bits, which are written without requantisation."""
         return RESULT_BITS // self.bits
 
     @property
     def pixel_lanes(self) -> int:
-        """Lanes of an input pixel: one per byte, at 4 bits one per nibble."""
+        """Lanes of a PE that one pixel of the input image fills: one per byte, at 4 bits one per nibble."""
         return PIXEL_BYTES * max(1, 8 // self.bits)
 
     @property
     def step_pixels(self) -> int:
-        """Input pixels that the array takes per cycle."""
+        """Pixels of the input image that the lanes of a PE take per cycle."""
         return self.lanes // self.pixel_lanes
 
     @property
     def word_pixels(self) -> int:
-        """Input pixels per word of DDR. At 16 bits they are two steps, because a byte fills half a lane."""
+        """Pixels of the input image per DDR word. At 16 bits these suffice for two cycles, because a byte fills half a
+        lane."""
         return self.word_bytes // PIXEL_BYTES
 
     @property
     def tile_blocks(self) -> int:
-        """Channel blocks of ``lanes`` channels that a channel tile fills, the last one perhaps in part."""
+        """Blocks of ``lanes`` channels that a tile of ``columns`` output channels fills, the last perhaps in part."""
         return -(-self.columns // self.lanes)
 
     @property
     def maps_ports(self) -> int:
-        """AXI ports of maps, including the port of residual maps."""
+        """AXI ports for feature maps: ``map_ports``, and one for residual maps if the Saver can add them."""
         return self.map_ports + self.added_maps
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of the array.
+    """The declaration of one array parameter: its name, type, allowed values, C++ macro, meaning and default.
 
     Attributes:
         name: Its field of ``Geometry``, and its key in files.
@@ -197,7 +198,7 @@ class Parameter:
 
     @property
     def least(self) -> int:
-        """The lowest allowed number."""
+        """The lowest number that the parameter may have."""
         if isinstance(self.allowed, Range):
             return int(self.allowed.low)
         return min(value for value in self.allowed.values if isinstance(value, int)) if self.allowed else 0
@@ -205,7 +206,7 @@ class Parameter:
 
 @functools.cache
 def parameters() -> tuple[Parameter, ...]:
-    """Return the parameters of an array in their order."""
+    """Return the declarations of all array parameters, in the order of the fields of ``Geometry``."""
     hints = get_type_hints(Geometry, include_extras=True)
 
     def parameter(key: Field[Any]) -> Parameter:
@@ -218,6 +219,6 @@ def parameters() -> tuple[Parameter, ...]:
 
 
 def as_stored(geometry: Geometry) -> dict[str, int | str]:
-    """Return the parameters of an array as files store them: a flag is 1 or 0."""
+    """Return the values of an array's parameters by name, as files store them: a flag is 1 or 0."""
     values = {parameter.name: getattr(geometry, parameter.name) for parameter in parameters()}
     return {name: int(value) if isinstance(value, bool) else value for name, value in values.items()}

@@ -34,7 +34,7 @@ ADDRESS, COUNT, FLAG = (0, MAX_INT32), (1, MAX_INT32), (0, 1)
 
 @dataclass(frozen=True)
 class Field:
-    """One word of a pass.
+    """The declaration of one 32-bit word of a pass, which is one column tile of one layer in the layer program.
 
     Attributes:
         name: Its name in every language.
@@ -56,17 +56,18 @@ class Field:
 
     @property
     def primary(self) -> bool:
-        """Whether the scheduler gives the word."""
+        """Whether the scheduler supplies the word; the other words are computed by their formulas."""
         return self.formula is None or self.given
 
     def range(self, geometry: Geometry) -> Bounds | None:
-        """Return the lowest and the highest allowed number for an array; None if the field has no bounds."""
+        """Return the lowest and the highest number that an array of ``geometry`` allows; None if the word has no
+        bounds."""
         return self.bounds(geometry) if callable(self.bounds) else self.bounds
 
 
 @dataclass(frozen=True)
 class Group:
-    """Consecutive fields.
+    """Consecutive words of a pass that share a heading in the C++ engine's pass.h.
 
     Attributes:
         title: Their heading in pass.h; "" if they belong to the heading before.
@@ -295,22 +296,22 @@ ADDED_FIELDS = tuple(field.name for field in ADDED_GROUP.fields)
 
 
 def fields_of(geometry: Geometry) -> tuple[Field, ...]:
-    """Return the fields of a pass on an array, one per word."""
+    """Return the declarations of the words of a pass in a program for an array, in their order."""
     return FIELDS + ADDED_GROUP.fields if geometry.added_maps else FIELDS
 
 
 def names_of(geometry: Geometry) -> tuple[str, ...]:
-    """Return the names of the words of a pass on an array, in their order."""
+    """Return the names of the words of a pass in a program for an array, in their order."""
     return PASS_FIELDS + ADDED_FIELDS if geometry.added_maps else PASS_FIELDS
 
 
 def words_of(geometry: Geometry) -> int:
-    """Return the number of words of a pass in a program for an array."""
+    """Return how many 32-bit words each pass has in a program for an array, unused ones included."""
     return PASS_WORDS + (len(ADDED_FIELDS) if geometry.added_maps else 0)
 
 
 class _Completed:
-    """Words of passes. A word with a formula is computed when it is first read."""
+    """The words of a program's passes as attributes: a word with a formula is computed when it is first read."""
 
     def __init__(self, given: Mapping[str, Numbers], geometry: Geometry) -> None:
         self.__dict__.update(given)
@@ -329,7 +330,7 @@ _FORMULAS = {field.name: field.formula for field in FIELDS if field.formula is n
 
 
 def complete(primary: Mapping[str, Numbers], geometry: Geometry) -> dict[str, Numbers]:
-    """Return every word of the passes of a program.
+    """Return all words of a program's passes by name: the scheduler's words, and the words computed from them.
 
     Args:
         primary: The words that the scheduler gives, by name: one array each, with one number per pass. With dtype

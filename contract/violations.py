@@ -31,7 +31,7 @@ Required = str | Numbers | tuple[int | Numbers, int | Numbers]
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """A requirement of one field, evaluated for every pass.
+    """A requirement of one word of the layer program, with its result for every pass.
 
     Attributes:
         field: The name of the field.
@@ -46,20 +46,21 @@ class Rule:
 
 @dataclass(frozen=True, eq=False)
 class Violation:
-    """A pass that breaks a rule: its number in the program, and the error that names the field and the requirement."""
+    """A pass that breaks a rule: its number in the program, and the error that names the word and the requirement."""
 
     number: int
     error: SystolicError
 
 
 def read(words: npt.NDArray[np.uint32], geometry: Geometry) -> Words:
-    """Return the words of a program [passes, words of a pass] by field, as signed integers."""
+    """Return the words of a program [passes, words of a pass] as attributes: per name an int64 array over the
+    passes."""
     columns = words.view(np.int32).astype(np.int64).T
     return SimpleNamespace(**dict(zip(names_of(geometry), columns, strict=False)))
 
 
 def violations(words: Words, geometry: Geometry) -> Iterator[Violation]:
-    """Yield the first pass that breaks each rule of a program.
+    """Yield, for each broken rule of a layer program, the first pass that breaks it.
 
     Stop at the first violation: each rule may rely on the rules before it, and a later one may divide by 0.
 
@@ -71,7 +72,7 @@ def violations(words: Words, geometry: Geometry) -> Iterator[Violation]:
 
 
 def violations_of(rules: Iterable[Rule], words: Words) -> Iterator[Violation]:
-    """Yield the first pass that breaks each rule."""
+    """Yield, for each of ``rules`` that is broken, the first pass that breaks it."""
     for rule in rules:
         numbers = getattr(words, rule.field)
         wrong = np.flatnonzero(~np.broadcast_to(rule.holds, len(numbers)))
@@ -81,7 +82,8 @@ def violations_of(rules: Iterable[Rule], words: Words) -> Iterator[Violation]:
 
 
 def refusal(field: str, got: int, required: Required, number: int) -> SystolicError:
-    """Return the error for a field that is ``got`` in the pass ``number``.
+    """Return the error for the word ``field``, which is ``got`` in pass ``number`` although ``required`` asks
+    otherwise.
 
     It is a MismatchError if one number is required, a RangeError for a range, an InvalidValueError for a condition.
     """
@@ -94,7 +96,7 @@ def refusal(field: str, got: int, required: Required, number: int) -> SystolicEr
 
 
 def rules(words: Words, geometry: Geometry) -> Iterator[Rule]:
-    """Yield the rules of an array. Each rule may rely on the rules before it."""
+    """Yield the rules for a layer program on an array. Each rule may rely on the rules before it."""
     yield from ranges(words, geometry)
     yield Rule("array_steps", few_steps(words, geometry), f"at most {MAX_INT32}, for rows that fit row_depth")
     for field in fields_of(geometry):
@@ -105,7 +107,7 @@ def rules(words: Words, geometry: Geometry) -> Iterator[Rule]:
 
 
 def ranges(words: Words, geometry: Geometry) -> Iterator[Rule]:
-    """Yield the rule of each word that has a range."""
+    """Yield a range rule for each word of a pass that has bounds."""
     for field in fields_of(geometry):
         bounds = field.range(geometry)
         if bounds is not None:
@@ -116,13 +118,14 @@ def ranges(words: Words, geometry: Geometry) -> Iterator[Rule]:
 
 
 def padding(p: Words, g: Geometry) -> tuple[Numbers, Numbers]:
-    """Return the lowest and the highest value of padding, which is a pixel or a value of a map."""
+    """Return, per pass, the lowest and the highest allowed padding value: of a uint8 pixel, or of a signed map
+    value."""
     values, pixels = 1 << (g.bits - 1), p.pixel_input == 1
     return np.where(pixels, 0, -values), np.where(pixels, 255, values - 1)
 
 
 def few_steps(p: Words, g: Geometry) -> Flags:
-    """Return whether the engine can count the steps of a pass and buffer its rows.
+    """Return, per pass, whether the engine can count its steps (cycles) in 32 bits and buffer its input rows.
 
     The products are computed in floating point, which cannot overflow. In passes that keep this rule, the integers of
     the formulas cannot overflow either.
@@ -135,13 +138,13 @@ def few_steps(p: Words, g: Geometry) -> Flags:
 
 
 def relations(words: Words, geometry: Geometry) -> Iterator[Rule]:
-    """Yield the rules between words that have no formula."""
+    """Yield the rules on relations between several words of a pass that no formula expresses."""
     yield from _buffers(words, geometry)
     yield from _windows(words, geometry)
 
 
 def _buffers(p: Words, g: Geometry) -> Iterator[Rule]:
-    """Yield the rules that keep a pass within the engine's buffers."""
+    """Yield the rules that keep a pass within the row buffer, the stored sums of its pool and the map buffers."""
     straddles = (p.pool_size == 2) & (p.row_tiles > 1) & ((p.pool_stride == 1) | (g.rows % 2 == 1))
     kept_sums = np.where(straddles, p.save_width * np.where(p.inputs_resident, 1, p.channel_tiles), 0)
     whole_slots = (p.last_slot % p.slot_words == 0) & (p.last_slot + p.slot_words <= g.row_depth)
@@ -153,7 +156,7 @@ def _buffers(p: Words, g: Geometry) -> Iterator[Rule]:
 
 
 def _windows(p: Words, g: Geometry) -> Iterator[Rule]:
-    """Yield the rules between window, pool and padding."""
+    """Yield the rules between kernel window, pool, stride and padding of a pass."""
     pixels = p.pixel_input == 1
     yield Rule("depthwise", ~pixels | (p.depthwise == 0), "0 in a pass that reads pixels")
     few = ~pixels | (p.pad_left <= MAX_PIXEL_PADDING)
@@ -186,7 +189,7 @@ def _windows(p: Words, g: Geometry) -> Iterator[Rule]:
 
 
 def _steps_of_columns(p: Words) -> tuple[Numbers, Numbers]:
-    """Return the shortest and the longest distance between two kernel columns in a pass that reads a map.
+    """Return, per pass, the least and the greatest allowed input columns between two kernel columns of a map.
 
     The window of the last output must reach the last input column, and at most MAX_PADDING columns beyond it.
     """

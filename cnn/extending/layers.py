@@ -21,7 +21,8 @@ Values = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer of a package, which ``cnn.ops.Custom`` refers to by name.
+    """A layer that an installed package supplies: functions for its output's shape and values, and its C++ golden
+    model.
 
     Attributes:
         shape: Returns the output's shape from the inputs' shapes and the parameters. It raises ValueError for inputs
@@ -46,7 +47,7 @@ LAYERS: Registry[Layer] = Registry(
 
 
 def layer_named(name: str) -> Layer:
-    """Return the layer of that name; ChoiceError if no installed package provides it."""
+    """Return the package-supplied layer of that name; ChoiceError if no installed package provides it."""
     if name not in LAYERS:
         raise ChoiceError("a layer of packages", name, tuple(LAYERS), remedy="install the package that provides it")
     return LAYERS[name]

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Values by name: the project's own, then those that packages add.
+    """A mapping of names to the project's own values and to those that installed packages add by entry points.
 
     Packages are searched when a name is looked up that the project itself does not have. Errors name the package:
     ToolError if its value cannot be imported, InvalidValueError if the value is of another kind, ConflictError if its
@@ -77,11 +77,11 @@ class Registry(Mapping[str, T], Generic[T]):
 
     @property
     def added(self) -> tuple[str, ...]:
-        """The names that packages add."""
+        """The names of the values that installed packages add."""
         return tuple(self._added)
 
     def refresh(self) -> None:
-        """Search the packages again at the next look-up, because one was installed or removed."""
+        """Make the next look-up search the installed packages again, because one was installed or removed."""
         vars(self).pop("_added", None)
 
     def named(self, name: str, subject: str) -> T:

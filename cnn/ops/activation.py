@@ -16,7 +16,7 @@ from cnn.tables import Table, check_table, looked_up
 
 @dataclass(frozen=True)
 class Activate(FloatOperation):
-    """A function by its name in ``cnn.activations.FUNCTIONS``, with its parameters."""
+    """A float activation as a layer of its own: a function by its name in ``FUNCTIONS``, with its parameters."""
 
     function: str
     parameters: tuple[float, ...] = ()
@@ -33,7 +33,7 @@ class Activate(FloatOperation):
 
 @dataclass(frozen=True, eq=False)
 class QActivate(IntegerOperation):
-    """A function as a table of integers."""
+    """An integer activation as a layer of its own: a lookup table from input integers to output integers."""
 
     table: Table
 

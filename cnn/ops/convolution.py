@@ -33,7 +33,7 @@ MIN_INTEGER_COLUMNS = 128
 
 @dataclass(frozen=True, eq=False)
 class Convolution(FloatOperation):
-    """A convolution.
+    """A float convolution with bias, optional batch norm and activation.
 
     Attributes:
         weights: [filters, channels / groups, rows, columns of places].
@@ -57,7 +57,7 @@ class Convolution(FloatOperation):
 
     @property
     def window(self) -> tuple[int, int]:
-        """Rows and columns of the map that the window covers, those between its places too."""
+        """Rows and columns of the map that the kernel covers, including the gaps of a dilated kernel."""
         return covered(self.weights.shape[2:], self.dilation)
 
     def output_shape(self, read: Sequence[Shape]) -> Shape:
@@ -83,7 +83,7 @@ class Convolution(FloatOperation):
 
 @dataclass(frozen=True, eq=False)
 class QConvolution(Accumulating):
-    """A convolution of integers.
+    """An integer convolution whose accumulators are requantised to the output's datatype.
 
     Attributes:
         weights: int [filters, channels / groups, rows, columns of places], narrow (−127…127 at 8 bits).
@@ -102,7 +102,7 @@ class QConvolution(Accumulating):
 
     @property
     def window(self) -> tuple[int, int]:
-        """Rows and columns of the map that the window covers, those between its places too."""
+        """Rows and columns of the map that the kernel covers, including the gaps of a dilated kernel."""
         return covered(self.weights.shape[2:], self.dilation)
 
     def output_shape(self, read: Sequence[Shape]) -> Shape:
@@ -125,7 +125,7 @@ class QConvolution(Accumulating):
 
 
 def convolve(array: Integers, datatype: DataType, op: QConvolution, shape: Shape, out: DataType) -> Integers:
-    """Return the outputs of a convolution, [filters, height, width] of ``shape`` in the carrier of ``out``.
+    """Return the requantised outputs of an integer convolution, [filters, height, width], as integers of ``out``.
 
     array: [C, H, W] of ``datatype``.
     """

@@ -20,7 +20,8 @@ Values = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Custom(FloatOperation, IntegerOperation):
-    """A layer of a package, by its name in ``cnn.extending.layers.LAYERS``, with its parameters."""
+    """A layer whose functions another installed package supplies, by the layer's registered name, with its
+    parameters."""
 
     layer: str
     parameters: tuple[int, ...] = ()
@@ -30,11 +31,11 @@ class Custom(FloatOperation, IntegerOperation):
 
     @property
     def definition(self) -> Layer:
-        """The package's layer; ChoiceError if no installed package has it."""
+        """The functions that the package supplies for the layer; ChoiceError if no installed package has it."""
         return layer_named(self.layer)
 
     def output_shape(self, read: Sequence[Shape]) -> Shape:
-        """Return the shape of the layer's output.
+        """Return the shape of the layer's output, which the package's function computes.
 
         Raises:
             ShapeError: The layer reads another number of maps.
@@ -67,7 +68,8 @@ class Custom(FloatOperation, IntegerOperation):
         super().check(read, output)
 
     def _values(self, maps: Sequence[Values], shape: Shape) -> Values:
-        """Return the layer's output in the maps' dtype; ToolError if it fails, ShapeError for another shape."""
+        """Return the output that the package's function computes; ToolError if it fails, ShapeError for another
+        shape."""
         read = [Shape(*values.shape) for values in maps]
         try:
             values = np.asarray(self.definition.values(maps, self.parameters))

@@ -18,7 +18,7 @@ from cnn.requantise import Requantising, requantise_floats
 
 @dataclass(frozen=True, eq=False)
 class Dense(FloatOperation):
-    """A fully connected layer; weights [outputs, inputs]."""
+    """A float fully connected layer, weights [outputs, inputs], with bias, optional batch norm and activation."""
 
     weights: FloatArray
     bias: FloatArray
@@ -38,7 +38,7 @@ class Dense(FloatOperation):
 
 @dataclass(frozen=True, eq=False)
 class QDense(Accumulating):
-    """A fully connected layer of integers; weights int [outputs, inputs]."""
+    """An integer fully connected layer, weights [outputs, inputs], whose accumulators are requantised."""
 
     weights: IntArray
     weight_type: DataType

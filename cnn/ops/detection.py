@@ -20,7 +20,7 @@ MOST_BINS = 64
 
 @dataclass(frozen=True)
 class Detection(HostOperation):
-    """A head. It reads one map, or several of one height and width along the channels.
+    """The base class of detection and segmentation heads, which the host decodes from one or several output maps.
 
     Attributes:
         kind: The name of the class in files.
@@ -47,23 +47,23 @@ class Detection(HostOperation):
     @property
     @abstractmethod
     def channels(self) -> int:
-        """The channels of all maps that it reads."""
+        """The number of channels of the head's input maps together."""
 
     @property
     def channels_of_a_class(self) -> int:
-        """The channels that one class more adds."""
+        """The number of input channels by which one more class would enlarge the head."""
         return len(self.anchors)
 
     def output_shape(self, read: Sequence[Shape]) -> Shape:
         return Shape(sum(shape.channels for shape in read), read[0].height, read[0].width)
 
     def run(self, inputs: Sequence[FloatArray], shape: Shape) -> FloatArray:
-        """Return the maps as they are."""
+        """Return the head's input maps unchanged, concatenated along the channels; the host decodes them."""
         return inputs[0] if len(inputs) == 1 else np.concatenate(inputs)
 
 
 class AnchoredDetection(Detection):
-    """A head with a box of each anchor in each cell: coordinates, the objectness, and a value of each class."""
+    """A YOLO-like head: each grid cell has, per anchor, a box's coordinates, its objectness and its class values."""
 
     @property
     def channels(self) -> int:
@@ -71,31 +71,31 @@ class AnchoredDetection(Detection):
 
 
 class Region(AnchoredDetection):
-    """YOLOv2's head; anchors are in grid cells."""
+    """The detection head of YOLOv2; its anchor sizes are in grid cells."""
 
     kind = "region"
 
 
 class Yolo(AnchoredDetection):
-    """The head of YOLOv3 and YOLOv4."""
+    """The detection head of YOLOv3 and YOLOv4; its anchor sizes are in input pixels."""
 
     kind = "yolo"
 
 
 class ScaledYolo(AnchoredDetection):
-    """The head of Scaled-YOLOv4 and YOLOv5, whose sizes are squares of sigmoids."""
+    """The detection head of Scaled-YOLOv4 and YOLOv5, whose box sizes are the anchor times (2 · sigmoid)²."""
 
     kind = "scaled-yolo"
 
 
 class OneObject(AnchoredDetection):
-    """UltraNet's head, which averages the boxes of all anchors to one."""
+    """The single-object head of UltraNet, which averages the boxes of all anchors into one."""
 
     kind = "one-object"
 
 
 class GaussianYolo(Detection):
-    """Gaussian YOLOv3's head, in which each coordinate has a variance."""
+    """The detection head of Gaussian YOLOv3, which also predicts a variance for each box coordinate."""
 
     kind = "gaussian-yolo"
 
@@ -105,7 +105,7 @@ class GaussianYolo(Detection):
 
 
 class Cells(Detection):
-    """YOLOv1's head: the values of all cells in a row.
+    """The detection head of YOLOv1, which reads one row of values: classes, objectness and boxes of all grid cells.
 
     Anchors are in shares of the picture, and there are ``bins`` × ``bins`` cells.
     """
@@ -122,7 +122,7 @@ class Cells(Detection):
 
 
 class AnchorFree(Detection):
-    """YOLOv8's head."""
+    """The anchor-free detection head of YOLOv8: distances to a box's four sides, each a distribution over ``bins``."""
 
     kind = "anchor-free"
 
@@ -136,7 +136,7 @@ class AnchorFree(Detection):
 
 
 class Ssd(Detection):
-    """SSD's head; with a softmax one class more is the background."""
+    """The detection head of SSD; with a softmax it has one more class, the background."""
 
     kind = "ssd"
 
@@ -146,7 +146,7 @@ class Ssd(Detection):
 
 
 class Segmentation(Detection):
-    """A class for each position."""
+    """A semantic segmentation head, which gives each position the class with the greatest channel."""
 
     kind = "segmentation"
 

@@ -22,7 +22,7 @@ ADD_LIMIT = 1 << 14
 
 @dataclass(frozen=True)
 class Add(FloatOperation):
-    """The sum of two maps or more (darknet ``shortcut``)."""
+    """The element-wise sum of two or more float maps of one shape (darknet ``shortcut``), then an activation."""
 
     activation: str
 
@@ -38,7 +38,7 @@ class Add(FloatOperation):
 
 @dataclass(frozen=True, eq=False)
 class QAdd(Accumulating):
-    """acc = Σ input · multiplier, with one multiplier per input, 1…16384; then the requantiser.
+    """The element-wise sum of integer maps, each times its own multiplier (1…16384), requantised to the output.
 
     The multipliers bring inputs of different scales to one accumulator scale. All are 1 if the scales are equal.
     """
@@ -66,7 +66,8 @@ class QAdd(Accumulating):
 
 @dataclass(frozen=True)
 class Multiply(FloatOperation):
-    """The product of two maps (darknet ``sam``; after an ``Upsample`` of one pixel ``scale_channels``)."""
+    """The element-wise product of two float maps of one shape (darknet ``sam``, ``scale_channels``), then an
+    activation."""
 
     activation: str
 
@@ -82,7 +83,7 @@ class Multiply(FloatOperation):
 
 @dataclass(frozen=True, eq=False)
 class QMultiply(Accumulating):
-    """acc = the product of both inputs, whose zero points are 0; then the requantiser."""
+    """The element-wise product of two integer maps with zero points of 0, requantised to the output."""
 
     requantiser: Requantising
 

@@ -16,7 +16,7 @@ from cnn.ops.operation import Move, Number, Tensor
 
 @dataclass(frozen=True)
 class Concat(Move):
-    """All inputs one after the other along the channels (darknet ``route``)."""
+    """The concatenation of maps along their channels (darknet ``route``)."""
 
     input_counts = (1, None)
 
@@ -31,7 +31,8 @@ class Concat(Move):
 
 @dataclass(frozen=True)
 class Slice(Move):
-    """Channels ``first`` … ``first + channels − 1`` (darknet ``route`` with ``groups``)."""
+    """The selection of the channels ``first`` … ``first + channels − 1`` of a map (darknet ``route`` with
+    ``groups``)."""
 
     first: int
     channels: int
@@ -51,7 +52,7 @@ class Slice(Move):
 
 @dataclass(frozen=True)
 class Reorg(Move):
-    """Space to depth.
+    """Space to depth: each block of ``stride`` × ``stride`` pixels becomes one pixel with stride² times the channels.
 
     Attributes:
         order: "darknet" is the order of its reorg_cpu. In the order "block", output channel
@@ -73,7 +74,8 @@ class Reorg(Move):
         return Shape(source.channels * s * s, source.height // s, source.width // s)
 
     def move(self, arrays: Sequence[npt.NDArray[Number]]) -> npt.NDArray[Number]:
-        """Return [C · s², H / s, W / s]; darknet's reorg_cpu (src/blas.c) reads the input as C/s² × H·s × W·s."""
+        """Return the map as [C · s², H / s, W / s]; darknet's reorg_cpu (src/blas.c) reads its input as C/s² × H·s ×
+        W·s."""
         (channels, height, width), s = arrays[0].shape, self.stride
         if self.order == "block":
             blocks = arrays[0].reshape(channels, height // s, s, width // s, s).transpose(2, 4, 0, 1, 3)
@@ -85,7 +87,7 @@ class Reorg(Move):
 
 @dataclass(frozen=True)
 class DepthToSpace(Move):
-    """The inverse of a ``Reorg`` in the order of blocks.
+    """Depth to space: groups of channels become blocks of pixels, the inverse of a ``Reorg`` with order "block".
 
     Channel (row · columns + column) · channels + c becomes channel c at that row and column of a block of
     ``rows`` × ``columns`` pixels.
@@ -113,7 +115,7 @@ PAD_MODES = ("edge", "reflect", "wrap")
 
 @dataclass(frozen=True)
 class Pad(Move):
-    """The rows and columns that surround a map and repeat values of it.
+    """Padding of a map with rows and columns of its own values: repeated edge, reflection or wrap-around.
 
     Attributes:
         padding: The number of rows and columns on each side.
@@ -144,13 +146,14 @@ class Pad(Move):
 
 
 def most_repeated(mode: str, length: int) -> int:
-    """Return how many rows or columns a ``Pad`` may put on one side of a map of ``length`` rows or columns."""
+    """Return the most rows or columns that ``Pad`` may add on one side of a map with ``length`` of them."""
     return min({"edge": MAX_PADDING, "reflect": length - 1, "wrap": length}[mode], MAX_PADDING)
 
 
 @dataclass(frozen=True)
 class Upsample(Move):
-    """Each pixel repeated in ``stride`` rows and ``across`` columns, times ``scale``; across 0 means ``stride``."""
+    """Nearest-neighbour upsampling: each pixel is repeated ``stride`` × ``across`` times and multiplied by
+    ``scale``."""
 
     stride: int
     scale: float = 1.0
@@ -158,7 +161,7 @@ class Upsample(Move):
 
     @property
     def columns(self) -> int:
-        """The number of columns that each pixel becomes."""
+        """The number of output columns per input column: ``across``, or ``stride`` if that is 0."""
         return self.across or self.stride
 
     def output_shape(self, read: Sequence[Shape]) -> Shape:

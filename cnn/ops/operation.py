@@ -24,23 +24,23 @@ ACCUMULATOR_BITS = 32
 
 
 class Tensor(Protocol):
-    """A map of a quantised network without its values; each ``cnn.quantized.QNode`` is one."""
+    """The description of a map of a quantised network, without its values; each ``cnn.quantized.QNode`` is one."""
 
     @property
     def name(self) -> str:
-        """The name of the layer that gives it."""
+        """The name of the layer whose output the map is."""
 
     @property
     def shape(self) -> Shape:
-        """Its shape."""
+        """The shape of the map."""
 
     @property
     def type(self) -> TensorType:
-        """The type of its values."""
+        """The integer datatype, scale and zero point of the map."""
 
 
 class Operation(ABC):
-    """One operation of a network.
+    """The base class of the operations of float and of quantised networks.
 
     Attributes:
         input_counts: The least and the greatest number of maps that it reads; None has no bound.
@@ -54,7 +54,7 @@ class Operation(ABC):
 
     @abstractmethod
     def output_shape(self, read: Sequence[Shape]) -> Shape:
-        """Return the shape of the output, of at least one input.
+        """Return the shape of the operation's output for inputs of the shapes ``read``, at least one.
 
         Raises:
             ShapeError: Weights or inputs have another shape.
@@ -64,7 +64,7 @@ class Operation(ABC):
 
 
 class FloatOperation(Operation):
-    """An operation of a float network.
+    """The base class of operations of a float network.
 
     Attributes:
         calibrated: Its output gets a scale of its own, from the range that calibration saw.
@@ -74,15 +74,15 @@ class FloatOperation(Operation):
 
     @abstractmethod
     def run(self, inputs: Sequence[FloatArray], shape: Shape) -> FloatArray:
-        """Return the output, float32 [channels, height, width] of ``shape``, as darknet computes it."""
+        """Return the operation's float32 output [channels, height, width] of ``shape``, as darknet computes it."""
 
 
 class IntegerOperation(Operation):
-    """An operation of a quantised network."""
+    """The base class of operations of a quantised network."""
 
     @abstractmethod
     def run_integer(self, inputs: Sequence[Integers], read: Sequence[Tensor], output: Tensor) -> Integers:
-        """Return the integers of the output in its datatype's carrier, [channels, height, width].
+        """Return the operation's output [channels, height, width] as integers in its datatype's numpy type.
 
         Args:
             inputs: The integers of the inputs, [channels, height, width] each.
@@ -101,13 +101,13 @@ class IntegerOperation(Operation):
 
 
 class Move(FloatOperation, IntegerOperation):
-    """An operation that only moves values, of floats and integers alike."""
+    """The base class of operations that move or repeat values without computing, for floats and for integers."""
 
     passes_on = True
 
     @abstractmethod
     def move(self, arrays: Sequence[npt.NDArray[Number]]) -> npt.NDArray[Number]:
-        """Return the output [channels, height, width] of inputs of any data type."""
+        """Return the rearranged values [channels, height, width] of the input arrays, whose data type may be any."""
 
     def run(self, inputs: Sequence[FloatArray], shape: Shape) -> FloatArray:
         return self.move(inputs)
@@ -117,12 +117,12 @@ class Move(FloatOperation, IntegerOperation):
 
 
 class HostOperation(FloatOperation, IntegerOperation):
-    """An operation that the host computes, in float; in a quantised network it has the type of its first input."""
+    """The base class of operations that the host computes in float, after the accelerator's last layer."""
 
     on_host = True
 
     def run_integer(self, inputs: Sequence[Integers], read: Sequence[Tensor], output: Tensor) -> Integers:
-        """Raise UnsupportedError: it gives no integers."""
+        """Raise UnsupportedError, because an operation of the host has no integer output."""
         raise UnsupportedError(type(self).__name__, "it is not an integer layer")
 
     def check(self, read: Sequence[Tensor], output: Tensor) -> None:
@@ -130,7 +130,7 @@ class HostOperation(FloatOperation, IntegerOperation):
 
 
 class Accumulating(IntegerOperation):
-    """An operation that adds up products in an accumulator of 32 bits, and requantises the sums.
+    """The base class of integer operations that sum products in 32-bit accumulators and requantise the sums.
 
     Attributes:
         requantiser: The arithmetic that turns a sum into an output value.
@@ -140,7 +140,7 @@ class Accumulating(IntegerOperation):
 
     @abstractmethod
     def greatest_sums(self, read: Sequence[DataType], positions: int) -> npt.NDArray[np.int64]:
-        """Return max|acc| of each output channel, or of all: Σ|w|·max|a|, which bounds partial sums in any order.
+        """Return a bound of the accumulator per output channel or for all: Σ|w|·max|a|, for any order of adding.
 
         Args:
             read: The datatypes of the inputs.
@@ -148,7 +148,7 @@ class Accumulating(IntegerOperation):
         """
 
     def accumulator_bound(self, *read: DataType, positions: int = 1) -> int:
-        """Return the greatest |acc + bias| of any channel, Σ|w|·max|a| + |bias|; arguments of ``greatest_sums``.
+        """Return the greatest possible |acc + bias| of any channel: Σ|w|·max|a| + |bias|.
 
         Only a Requantiser adds its bias to the sum itself. A MultiplyShift adds its own to the product.
         """
@@ -172,11 +172,11 @@ class Accumulating(IntegerOperation):
             )
 
     def check_operands(self, read: Sequence[Tensor]) -> None:
-        """Raise an error if weights, multipliers or padding break a rule of the contract."""
+        """Raise an error if weights, multipliers or padding break the arithmetic contract."""
 
 
 def check_one_shape(read: Sequence[Shape], what: str) -> Shape:
-    """Return the shape that all inputs have; ShapeError if they have several."""
+    """Return the common shape of an operation's inputs; ShapeError if the shapes differ."""
     if len(set(read)) > 1:
         raise ShapeError(what, listed(read), "one shape")
     return read[0]

@@ -18,7 +18,7 @@ from cnn.requantise import Requantising, requantise
 
 @dataclass(frozen=True)
 class MaxPool(FloatOperation, IntegerOperation):
-    """The greatest value of each window of ``size`` rows and ``across`` columns; across 0 means a square window."""
+    """Max pooling with a window of ``size`` rows and ``across`` columns; if ``across`` is 0, the window is square."""
 
     size: int
     stride: int
@@ -29,7 +29,7 @@ class MaxPool(FloatOperation, IntegerOperation):
 
     @property
     def window(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """The rows and columns of the pooling window."""
         return self.size, self.across or self.size
 
     def output_shape(self, read: Sequence[Shape]) -> Shape:
@@ -48,7 +48,7 @@ class MaxPool(FloatOperation, IntegerOperation):
         return self._greatest(inputs[0], output.shape, output.type.datatype.low)
 
     def _greatest(self, array: npt.NDArray[Number], shape: Shape, around: float) -> npt.NDArray[Number]:
-        """Return the greatest value of each window; ``around`` is the value of the padding."""
+        """Return the greatest value of each window of a map, padded with the value ``around``."""
         padded = padded_map(array, self.padding, around, array.dtype)
         seen = taps(padded, every_place(self.window), self.stride, shape)
         result: npt.NDArray[Number] = next(seen).copy()
@@ -59,7 +59,7 @@ class MaxPool(FloatOperation, IntegerOperation):
 
 @dataclass(frozen=True)
 class AveragePool(FloatOperation):
-    """The mean over the whole map: one value per channel."""
+    """Global average pooling of a float map: one value per channel."""
 
     calibrated = True
 
@@ -72,7 +72,7 @@ class AveragePool(FloatOperation):
 
 @dataclass(frozen=True, eq=False)
 class QAveragePool(Accumulating):
-    """The sum over the map, requantised: m / 2^s ≈ input scale / (height · width · output scale)."""
+    """Global average pooling of integers: each channel's sum is requantised, which includes the division."""
 
     requantiser: Requantising
 

@@ -17,7 +17,7 @@ from cnn.requantise import carried
 
 @dataclass(frozen=True)
 class TopK(HostOperation):
-    """The ``k`` channels with the greatest values of each position, the greatest first, of equal ones the lower number.
+    """The ``k`` greatest channels at each position, in descending order; of equal values the lower channel comes first.
 
     Attributes:
         labels: The output has the numbers of these channels, which are the labels of classes; otherwise their values.
@@ -35,7 +35,8 @@ class TopK(HostOperation):
         return np.asarray(top_k(inputs[0], self), dtype=np.float32)
 
     def run_integer(self, inputs: Sequence[Integers], read: Sequence[Tensor], output: Tensor) -> Integers:
-        """Return the choice among integers, which a pipeline may make instead of the host."""
+        """Return the channel numbers or values of the k greatest integers, which a streaming pipeline may
+        compute too."""
         return carried(top_k(inputs[0], self), output.type.datatype)
 
     def check(self, read: Sequence[Tensor], output: Tensor) -> None:
@@ -48,19 +49,19 @@ class TopK(HostOperation):
 
 
 def top_k(array: npt.NDArray[np.generic], op: TopK) -> Integers:
-    """Return [k, H, W] of a map [C, H, W] of any dtype: int64 labels, or the values themselves."""
+    """Return the k greatest channels [k, H, W] of a map [C, H, W]: their numbers as int64, or their values."""
     order = np.argsort(-array.astype(np.float64), axis=0, kind="stable")[: op.k]
     return order if op.labels else np.take_along_axis(array, order, axis=0)
 
 
 def label_type(classes: int) -> TensorType:
-    """Return the type of the labels of so many classes."""
+    """Return the narrowest unsigned tensor type that holds the labels 0 … ``classes`` − 1."""
     return TensorType(DataType(max(1, (classes - 1).bit_length()), False), 1.0)
 
 
 @dataclass(frozen=True)
 class Output(HostOperation):
-    """An output of the network that layers read too: nothing is computed, the host reads the map as it is."""
+    """A marker for a network output that other layers read too: the host reads the map, and nothing is computed."""
 
     def output_shape(self, read: Sequence[Shape]) -> Shape:
         return read[0]

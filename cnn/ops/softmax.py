@@ -42,7 +42,8 @@ HOST_INSTEAD = "leave out --softmax, so that the host does it"
 
 @dataclass(frozen=True)
 class Softmax(HostOperation):
-    """A softmax over all values of the input.
+    """A softmax that the host computes in float: over all input values, equal parts of them, or each position's
+    channels.
 
     Attributes:
         groups: The number of equal parts of the input that have a softmax each.
@@ -76,7 +77,7 @@ class IntegerSoftmax(FloatOperation):
 
 @dataclass(frozen=True, eq=False)
 class QSoftmax(IntegerOperation):
-    """The shares of the channels of each position, p · 256 as UINT8, by one of METHODS.
+    """An integer softmax over the channels of each position: probability · 256 as UINT8, by one of METHODS.
 
     table: The powers of e that the method looks up; None if it needs none.
     """
@@ -118,7 +119,7 @@ class QSoftmax(IntegerOperation):
 
 
 def softmax_of_positions(array: FloatArray) -> FloatArray:
-    """Return the softmax over the channels of each position, of the same shape [C, …]."""
+    """Return the softmax over the channels of each position, float32 of the same shape [channels, …]."""
     return _softmax(array, Softmax(each=True))
 
 
@@ -131,13 +132,14 @@ def _softmax(array: FloatArray, op: Softmax) -> FloatArray:
 
 
 def check_channels(channels: int) -> None:
-    """Raise RangeError if there are more than MOST_CHANNELS."""
+    """Raise RangeError if an integer softmax has more than MOST_CHANNELS (4096) channels."""
     if channels > MOST_CHANNELS:
         raise RangeError("the number of channels of a softmax", channels, high=MOST_CHANNELS, remedy=HOST_INSTEAD)
 
 
 def softmax_of(method: str, source: TensorType) -> QSoftmax:
-    """Return a softmax by ``method`` of values of the type ``source``; RangeError if it looks up more than 8 bits."""
+    """Return an integer softmax by ``method`` for inputs of the type ``source``; RangeError if its table needs over 8
+    bits."""
     if method == "argmax":
         return QSoftmax(method, None)
     read = source.datatype
@@ -154,7 +156,7 @@ def softmax_of(method: str, source: TensorType) -> QSoftmax:
 
 
 def shares(values: IntArray, op: QSoftmax, low: int) -> IntArray:
-    """Return the shares of integers [C, …], int64 0…255 of their shape; low: the least value of their datatype."""
+    """Return the integer softmax of a map of integers [C, …]: probabilities · 256, int64 0…255, of the same shape."""
     wide = values.astype(np.int64)
     if op.table is None:
         first = np.argmax(wide, axis=0, keepdims=True)

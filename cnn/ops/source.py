@@ -13,7 +13,7 @@ from cnn.ops.operation import FloatOperation, IntegerOperation, Tensor
 
 @dataclass(frozen=True)
 class Input(FloatOperation):
-    """The picture: RGB, 0…1 after division by 255."""
+    """The input image of a float network: RGB values 0…1, which are the pixels divided by 255."""
 
     input_counts = (0, 0)
 
@@ -21,13 +21,13 @@ class Input(FloatOperation):
         return read[0]
 
     def run(self, inputs: Sequence[FloatArray], shape: Shape) -> FloatArray:
-        """Return a copy of the picture, which is the only input."""
+        """Return a copy of the input image, float32 [channels, height, width]."""
         return np.array(inputs[0])
 
 
 @dataclass(frozen=True)
 class QInput(IntegerOperation):
-    """The pixels as they come: uint8, scale 1/255."""
+    """The input image of a quantised network: unchanged uint8 pixels, whose scale is 1/255."""
 
     input_counts = (0, 0)
 
@@ -35,5 +35,5 @@ class QInput(IntegerOperation):
         return read[0]
 
     def run_integer(self, inputs: Sequence[Integers], read: Sequence[Tensor], output: Tensor) -> Integers:
-        """Return a copy of the picture, which is the only input."""
+        """Return a copy of the input image, uint8 [channels, height, width]."""
         return np.array(inputs[0])

@@ -29,7 +29,7 @@ Part = tuple[slice, Floats]
 
 @dataclass(frozen=True, eq=False)
 class BatchNorm:
-    """y = scale · (x − mean) / sqrt(variance + epsilon) + bias, each array [filters]."""
+    """The parameters of a batch norm, [filters] each: y = scale · (x − mean) / sqrt(variance + epsilon) + bias."""
 
     scale: FloatArray
     mean: FloatArray
@@ -39,7 +39,8 @@ class BatchNorm:
 
 @dataclass(frozen=True)
 class Stored:
-    """The form in which a weights file stores the weights of a layer.
+    """The encoding of a layer's weights in a darknet weights file, if it does not list every weight in the layer's
+    order.
 
     Attributes:
         itself: The operation implies the weights, and the file has none.
@@ -61,7 +62,7 @@ AS_IT_IS = Stored()
 
 
 def normalised(products: FloatArray, batch_norm: BatchNorm | None, bias: FloatArray, activation: str) -> FloatArray:
-    """Return the products [filters, n] after batch norm or bias and the activation; they are overwritten."""
+    """Return the sums [filters, n] after batch norm, bias and activation; the given array is overwritten."""
     if batch_norm is not None:
         products -= batch_norm.mean[:, None]
         products *= _gain(batch_norm)[:, None]
@@ -75,7 +76,7 @@ def _gain(norm: BatchNorm) -> FloatArray:
 
 
 def check_weights(weights: IntArray, weight_type: DataType) -> None:
-    """Raise an error if integer weights are not narrow, signed and in the carrier of their type."""
+    """Raise an error if integer weights are outside −high … high of their signed datatype, or in another numpy type."""
     if not weight_type.signed:
         raise InvalidValueError("the datatype of the weights", weight_type.name, "signed")
     if weights.dtype != weight_type.carrier:
@@ -87,7 +88,7 @@ def check_weights(weights: IntArray, weight_type: DataType) -> None:
 
 
 def weight_sums(weights: IntArray, greatest: int) -> npt.NDArray[np.int64]:
-    """Return Σ|w|·max|a| of each filter [filters]; greatest: max|a|."""
+    """Return Σ|w|·max|a| per filter, a bound of its accumulator; ``greatest`` is max|a|, the largest input."""
     rows = weights.reshape(weights.shape[0], -1).astype(np.int64)
     return np.asarray(np.abs(rows).sum(axis=1) * greatest)
 
@@ -96,7 +97,7 @@ _kept_parts: WeakKeyDictionary[Any, tuple[tuple[Any, ...], list[Part]]] = WeakKe
 
 
 def parts_of(op: object, weights: Integers, greatest: int) -> list[Part]:
-    """Return the weights [groups, filters, channels, taps] cut along channels so that each part is exact in its float.
+    """Return a layer's weights split along the input channels so that float32 or float64 products of a part are exact.
 
     Parts are float32 if Σ|w|·max|a| ≤ 2^24 in every filter of each and at most MAX_PARTS are needed. Otherwise there
     is one part in float64, which is exact because accumulators have at most 32 bits.
@@ -130,7 +131,7 @@ def _parts(weights: Integers, greatest: int) -> list[Part]:
 
 
 def multiply(parts: list[Part], columns: Floats) -> Floats:
-    """Return Σ over parts of weights × columns [groups, channels, taps, n], [groups · filters, n]."""
+    """Return the sum over all parts of weights × im2col columns, as floats [groups · filters, output positions]."""
     groups, _, _, n = columns.shape
     products = (weights @ columns[:, cut].reshape(groups, -1, n) for cut, weights in parts)
     total = next(products)

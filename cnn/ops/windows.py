@@ -18,7 +18,7 @@ Places: TypeAlias = Sequence[tuple[int, int]]
 
 
 def window_shape(window: tuple[int, int], filters: int, stride: int, padding: Padding, read: Shape) -> Shape:
-    """Return the shape of ``filters`` maps that a window of so many rows and columns gives.
+    """Return the shape of a sliding window's output with ``filters`` channels, for a window of rows × columns.
 
     Raises:
         RangeError: A side of the padding, or the padded map, is outside its range.
@@ -39,12 +39,12 @@ def window_shape(window: tuple[int, int], filters: int, stride: int, padding: Pa
 
 
 def every_place(window: tuple[int, int]) -> Places:
-    """Return all places of a window, row by row."""
+    """Return the (row, column) of every tap of a window, row by row."""
     return [(y, x) for y in range(window[0]) for x in range(window[1])]
 
 
 def places_of(weights: npt.NDArray[Any]) -> Places:
-    """Return the places at which windows [filters, channels, rows, columns] have a weight other than 0."""
+    """Return the (row, column) of the taps of a kernel that have a weight other than 0 in any filter or channel."""
     if weights.shape[2:] == (1, 1):
         return [(0, 0)]
     used = np.argwhere(weights.any(axis=(0, 1)))
@@ -52,12 +52,12 @@ def places_of(weights: npt.NDArray[Any]) -> Places:
 
 
 def apart(places: Places, dilation: tuple[int, int]) -> Places:
-    """Return the rows and columns of the map at which the places of a dilated window are."""
+    """Return the (row, column) offsets in the map of the taps of a dilated window."""
     return [(y * dilation[0], x * dilation[1]) for y, x in places]
 
 
 def at_places(weights: npt.NDArray[Number], places: Places) -> npt.NDArray[Number]:
-    """Return the weights at these places, [filters, channels, places]."""
+    """Return the weights of a kernel at these taps only, [filters, channels, taps]."""
     flat = weights.reshape(*weights.shape[:2], -1)
     if len(places) == flat.shape[2]:
         return flat
@@ -65,7 +65,7 @@ def at_places(weights: npt.NDArray[Number], places: Places) -> npt.NDArray[Numbe
 
 
 def padded_map(array: npt.NDArray[Any], padding: Padding, value: float, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Return the map [C, H, W] as ``dtype`` with ``value`` around it."""
+    """Return a map [C, H, W] as ``dtype``, padded on its four sides with ``value``."""
     if padding == Padding():
         return array.astype(dtype, copy=False)
     top, left, bottom, right = padding.sides
@@ -78,14 +78,15 @@ def padded_map(array: npt.NDArray[Any], padding: Padding, value: float, dtype: n
 
 
 def taps(padded: npt.NDArray[Number], places: Places, stride: int, shape: Shape) -> Iterator[npt.NDArray[Number]]:
-    """Yield for each place of the window the values that it sees: views [C, H, W] of the output's height and width."""
+    """Yield, for each tap of a window, its input value at every output position: views [C, H, W] of the
+    output's size."""
     for y, x in places:
         rows = slice(y, y + (shape.height - 1) * stride + 1, stride)
         yield padded[:, rows, x : x + (shape.width - 1) * stride + 1 : stride]
 
 
 def columns_of(padded: npt.NDArray[Number], places: Places, stride: int, shape: Shape) -> npt.NDArray[Number]:
-    """Return the im2col matrix [C, places, H · W]: the values that each output position sees at these places."""
+    """Return the im2col matrix [C, taps, H · W]: the input values at these taps for every output position."""
     columns = np.empty((padded.shape[0], len(places), shape.height, shape.width), padded.dtype)
     for i, tap in enumerate(taps(padded, places, stride, shape)):
         columns[:, i] = tap
@@ -93,5 +94,5 @@ def columns_of(padded: npt.NDArray[Number], places: Places, stride: int, shape: 
 
 
 def row_blocks(height: int, rows: int) -> Iterator[tuple[int, int]]:
-    """Yield the first row of each block of ``rows`` output rows, and the row after its last one."""
+    """Yield the first row of each block of ``rows`` output rows, and the row after its last."""
     return ((first, min(first + rows, height)) for first in range(0, height, rows))

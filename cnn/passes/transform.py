@@ -53,7 +53,7 @@ def fold_pointwise(network: Network) -> Network:
 
 
 def convolve_picture(network: Network) -> Network:
-    """Return the network with a 1×1 convolution between the picture and the layers that move, add or join its values.
+    """Return the network with a 1×1 identity convolution between the input image and layers that only move or join it.
 
     This convolution changes no value. It is needed because the systolic array does not store the picture as a map.
     """
@@ -72,7 +72,7 @@ def convolve_picture(network: Network) -> Network:
 
 
 def merge_tables(network: QuantizedNetwork) -> QuantizedNetwork:
-    """Return the network with each pair of successive tables merged: y = second[first[x]].
+    """Return the network with each two successive lookup-table layers merged into one: y = second[first[x]].
 
     The first table must be exact and have no other reader.
     """
@@ -88,14 +88,15 @@ def merge_tables(network: QuantizedNetwork) -> QuantizedNetwork:
 
 
 def _read_alone(network: Network | QuantizedNetwork, index: int) -> Any:
-    """Return the input's node if this node is its only reader and has no other input; else None."""
+    """Return the node's only input node if no other node reads that; None if it has several inputs or readers."""
     inputs = network.nodes[index].inputs
     readers = sum(node.inputs.count(inputs[0]) for node in network.nodes) if len(inputs) == 1 else 0
     return network.nodes[inputs[0]] if readers == 1 else None
 
 
 def _merged(network: N, index: int, op: Any) -> N:
-    """Return the network without the node before; the node has the operation ``op`` and that node's inputs."""
+    """Return the network without the input of node ``index``, which gets the operation ``op`` and that input's
+    inputs."""
     nodes: list[Any] = [*network.nodes]
     source = nodes[index].inputs[0]
     nodes[index] = replace(nodes[index], op=op, inputs=nodes[source].inputs)
@@ -140,7 +141,7 @@ Pixels = npt.NDArray[np.uint8]
 
 
 def transformed(network: N, *passes: str | Transformation, picture: Pixels | None = None) -> N:
-    """Return the network after each pass in turn, every one repeated until it changes nothing.
+    """Return the network after each pass (transformation) in turn, every one repeated until it changes nothing.
 
     Args:
         network: The network.
@@ -161,7 +162,7 @@ def transformed(network: N, *passes: str | Transformation, picture: Pixels | Non
 
 
 def name_of(run: Transformation) -> str:
-    """Return the name of a pass in errors."""
+    """Return the name of a transformation function, as errors show it."""
     return str(getattr(run, "__name__", run))
 
 
@@ -183,7 +184,7 @@ def _settled(network: N, run: Callable[[N], N], name: str, picture: Pixels | Non
 
 
 def _compare(source: N, network: N, name: str, picture: Pixels | None) -> None:
-    """Raise an error if golden results differ."""
+    """Raise an error if two networks, before and after a pass, give different outputs for one image."""
     shape, where = source.input_shape, f"the pass {shown(name)}"
     if network.input_shape != shape:
         raise MismatchError("the shape of the input", str(network.input_shape), str(shape), where=where)
@@ -202,7 +203,7 @@ def _compare(source: N, network: N, name: str, picture: Pixels | None) -> None:
 
 
 def results_of(network: Network | QuantizedNetwork, picture: Pixels) -> list[npt.NDArray[Any]]:
-    """Return the outputs of a network for a picture uint8 [channels, height, width], in the order of its nodes.
+    """Return the outputs of a network for an image, uint8 [channels, height, width], in the order of its nodes.
 
     They are floats, or the integers that the host reads.
     """

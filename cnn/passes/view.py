@@ -31,7 +31,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class View(Generic[N]):
-    """A network by the names of its tensors. Every node has one output tensor, which has the node's name.
+    """A network with look-ups and replacements by tensor name; every node has one output tensor, named like the node.
 
     The arrays of a node are called NODE.FIELD: ``conv1.weights``, ``conv1.batch_norm.mean``,
     ``conv1.requantiser.bias``. The network itself does not change: each ``with_…`` returns another network, checked by
@@ -41,7 +41,8 @@ class View(Generic[N]):
     network: N
 
     def index(self, tensor: str) -> int:
-        """Return the index of the node; ChoiceError if no node has that name, ConflictError if several have it."""
+        """Return the index of the node named ``tensor``; ChoiceError if there is none, ConflictError if several have
+        it."""
         places = [i for i, node in enumerate(self.network.nodes) if node.name == tensor]
         if not places:
             names = [node.name for node in self.network.nodes]
@@ -61,7 +62,7 @@ class View(Generic[N]):
         return tuple(node for node in self.network.nodes if index in node.inputs)
 
     def shape(self, tensor: str) -> Shape:
-        """Return the tensor's shape."""
+        """Return the shape of the tensor of that name."""
         return self.producer(tensor).shape
 
     def datatype(self, tensor: str) -> DataType | None:
@@ -70,16 +71,16 @@ class View(Generic[N]):
         return node.type.datatype if isinstance(node, QNode) else None
 
     def initialisers(self) -> tuple[str, ...]:
-        """Return the names of all arrays."""
+        """Return the names of all weight and parameter arrays of the network, such as ``conv1.weights``."""
         return tuple(f"{node.name}.{field}" for node in self.network.nodes for field, _ in _arrays(node.op))
 
     def initialiser(self, tensor: str) -> Array:
-        """Return an array by its name."""
+        """Return the weight or parameter array of that name, such as ``conv1.weights``."""
         node, field = self._place(tensor)
         return dict(_arrays(self.producer(node).op))[field]
 
     def _place(self, tensor: str) -> tuple[str, str]:
-        """Return the node and the field of an array."""
+        """Return the node name and the field path of an array's name, such as ("conv1", "batch_norm.mean")."""
         for node in self.network.nodes:
             for field, _ in _arrays(node.op):
                 if tensor == f"{node.name}.{field}":
@@ -87,7 +88,7 @@ class View(Generic[N]):
         raise ChoiceError("the array", tensor, self.initialisers(), where=self.network.name)
 
     def with_initialiser(self, tensor: str, values: Array) -> N:
-        """Return the network with another array of the same type, whose numbers are finite.
+        """Return the network with the array of that name replaced by ``values`` of the same data type.
 
         Its shape may differ if all shapes of the network still agree.
         """
@@ -118,7 +119,7 @@ class View(Generic[N]):
         return self._changed(self.index(tensor), replace(node, type=type_))
 
     def with_shape(self, tensor: str, shape: Shape) -> N:
-        """Return the network with an input of another size; all other shapes are computed from it."""
+        """Return the network with an input image of another shape; all other shapes are computed from it."""
         node = self.producer(tensor)
         if not isinstance(node.op, (Input, QInput)):
             remedy = f"set the shape of {self.network.nodes[0].name}"
@@ -126,7 +127,7 @@ class View(Generic[N]):
         return self._changed(self.index(tensor), replace(node, shape=shape))
 
     def with_op(self, tensor: str, op: Op | QOp) -> N:
-        """Return the network with another operation in the node whose output the tensor is."""
+        """Return the network with ``op`` as the operation of the node named ``tensor``."""
         return self._changed(self.index(tensor), replace(self.producer(tensor), op=cast(Any, op)))
 
     def _changed(self, index: int, node: Node | QNode) -> N:
@@ -136,7 +137,7 @@ class View(Generic[N]):
 
 
 def _arrays(value: Any) -> Iterator[tuple[str, Array]]:
-    """Yield the arrays in a frozen value, and in the values inside it, with their paths."""
+    """Yield the arrays in a frozen dataclass and in the dataclasses inside it, each with its dotted field path."""
     for field in fields(value):
         part = getattr(value, field.name)
         if isinstance(part, np.ndarray):
@@ -151,7 +152,7 @@ def _with(value: Any, path: list[str], array: Array) -> Any:
 
 
 def _shaped(nodes: list[Any]) -> tuple[Any, ...]:
-    """Return the nodes with the shapes that follow from their inputs."""
+    """Return the nodes with every shape recomputed from the node's operation and inputs."""
     shaped: list[Any] = []
     for node in nodes:
         inputs = tuple(shaped[i] for i in node.inputs)
