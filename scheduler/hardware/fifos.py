@@ -36,7 +36,7 @@ class FifoRow:
         count: The number of these FIFOs.
         bits: Bits per word.
         depth: Capacity in words.
-        kind: "srl", "bram" or "lutram".
+        kind: How the FIFO is built: "srl", "bram" or "lutram".
         reason: The reason for the depth.
     """
 

@@ -151,9 +151,9 @@ class Reorg:
     """A space-to-depth block: each square of ``stride`` × ``stride`` pixels becomes one pixel.
 
     Attributes:
-        stride: The rows and columns of a block, in pixels.
-        order: The order of the output channels: "darknet" as in darknet's reorg_cpu, or "block" for
-            (row, column, channel) within each block.
+        stride: The rows and columns of each square, in pixels.
+        order: The order of the output channels: "darknet" as in darknet's reorg_cpu, or "block" for (row, column,
+            channel) within each square.
     """
 
     stride: int

@@ -114,7 +114,7 @@ def _weight_bits(layer: Layer) -> int:
 
 
 def _map_bits(network: QuantizedNetwork, layer: Layer) -> int:
-    """Return the lane bits that the maps need which the layer reads and which its residual add reads.
+    """Return the lane width in bits that the layer's input map and the map of its residual add need.
 
     Lanes are signed. Therefore values of an unsigned type take one bit more.
     """

@@ -25,7 +25,7 @@ class AddedBlock:
         header: The file name of the header.
         files: The text of the header and of other headers that it includes, by file name. Headers of hls_templates are
             available without an entry.
-        kind: The properties of the block's words and pipeline.
+        kind: The block's parallelism, pipeline depth and padding.
         arguments: Returns the C++ template arguments of ``function``.
         steps: Returns the iterations of the block's hardware loop per frame.
         parts: Returns the hardware parts of the block with their resources, without its control logic.

@@ -124,8 +124,8 @@ class _Targets:
     """The exact search for foldings of one graph under different targets of cycles per frame.
 
     Attributes:
-        space: The choices of all blocks.
-        goal: The goal.
+        space: The candidate folds of all blocks.
+        goal: The goal of the search.
         options: The folds that the search may use.
         deadline: The time limit in seconds, or None.
         start: The start of the search, by time.perf_counter().

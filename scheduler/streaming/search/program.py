@@ -45,9 +45,9 @@ class Program:
     folds and word pairs.
 
     Attributes:
-        space: The choices of all blocks.
+        space: The candidate folds of all blocks.
         choices: The candidate folds of each block that have a column, as indices.
-        first: The column of the first of these choices, per block.
+        first: The column of the first candidate fold of each block.
         usage: The resources of each column, [column, resource].
         rows: The equations.
         limits: The maximum of each resource, [resource].
@@ -137,8 +137,8 @@ class _Pairs:
 
     Attributes:
         usage: The resources of the converters and FIFOs between the two formats of each pair, [pair, resource].
-        writer: The end of the writer.
-        reader: The end of the reader.
+        writer: The end at the block that writes the stream.
+        reader: The end at the block that reads the stream.
     """
 
     usage: Vectors

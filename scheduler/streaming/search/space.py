@@ -80,9 +80,9 @@ class Space:
     Attributes:
         graph: The graph.
         board: The board.
-        blocks: The choices of each block, in the graph's order.
+        blocks: The candidate folds of each block, in the graph's order.
         streams: The streams of the graph.
-        tables: One table per stream.
+        tables: One table of converter and FIFO costs per stream.
     """
 
     graph: g.StreamGraph

@@ -52,7 +52,7 @@ class Usage:
         )
 
     def fits(self, board: Board) -> bool:
-        """Return whether the board has enough of every resource."""
+        """Return whether the board has enough of every resource that is used."""
         limit = board.resources
         return (
             self.dsp <= limit.dsp

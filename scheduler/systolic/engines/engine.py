@@ -48,11 +48,12 @@ class Engine(Protocol[S]):
     # --- cycles of a pass
 
     def begin(self, grid: PassGrid) -> S:
-        """Return the model's state at the start of a layer's pass, when its first input rows are in the row buffer."""
+        """Return the cycle model's state at the start of a layer's pass, when its first input rows are in the row
+        buffer."""
         ...
 
     def rows(self, grid: PassGrid, row_tile: int) -> RowLoad:
-        """Return the input rows that are loaded while ``row_tile`` is computed: the rows of the next row tile."""
+        """Return the work of loading the next row tile's input rows, which is done while ``row_tile`` is computed."""
         ...
 
     def expect(self, grid: PassGrid, state: S, phase: RowPhase) -> Expected:
@@ -60,7 +61,7 @@ class Engine(Protocol[S]):
         ...
 
     def tile(self, grid: PassGrid, state: S, start: Times, traffic: TileTraffic) -> S:
-        """Return the model's state when the array has finished a tile: one channel tile of one row tile.
+        """Return the cycle model's state when the array has finished a tile: one channel tile of one row tile.
 
         Args:
             grid: The pass.
@@ -71,12 +72,13 @@ class Engine(Protocol[S]):
         ...
 
     def load_weights(self, grid: PassGrid, state: S, phase: WeightPhase) -> S:
-        """Return the model's state when a weight tile has been fed to the array and the next weights are in the
+        """Return the cycle model's state when a weight tile has been fed to the array and the next weights are in the
         buffer."""
         ...
 
     def load_rows(self, grid: PassGrid, begun: S, state: S, phase: RowPhase, expected: Expected) -> S:
-        """Return the model's state when a row tile's rows have been fed to the array and the next rows are loaded.
+        """Return the cycle model's state when a row tile's rows have been fed to the array and the next rows are
+        loaded.
 
         Args:
             grid: The pass.

@@ -74,8 +74,8 @@ def _pass(engine: Engine[Any], grid: PassGrid, inputs_resident: bool) -> Cycles:
 
 
 def _row_tiles(engine: Engine[S], grid: PassGrid, state: S) -> S:
-    """Return the model's state after a pass whose outer loop runs over row tiles, and whose inner loop over channel
-    tiles."""
+    """Return the cycle model's state after a pass whose outer loop runs over row tiles, and whose inner loop over
+    channel tiles."""
     tile_words = grid.flat(grid.shape.steps * grid.step_words)
 
     def row_tile(state: S, index: int) -> S:
@@ -103,8 +103,8 @@ def _row_tiles(engine: Engine[S], grid: PassGrid, state: S) -> S:
 
 
 def _channel_tiles(engine: Engine[S], grid: PassGrid, state: S) -> S:
-    """Return the model's state after a pass whose outer loop runs over channel tiles, and whose inner loop over row
-    tiles.
+    """Return the cycle model's state after a pass whose outer loop runs over channel tiles, and whose inner loop over
+    row tiles.
 
     The rows are loaded once, during the first channel tile.
     """
@@ -131,7 +131,8 @@ def _channel_tiles(engine: Engine[S], grid: PassGrid, state: S) -> S:
 
 
 def _tile(engine: Engine[S], grid: PassGrid, state: S, traffic: TileTraffic) -> S:
-    """Return the model's state after one channel tile of one row tile, with the array's waits for rows and weights.
+    """Return the cycle model's state after one channel tile of one row tile, with the array's waits for rows and
+    weights.
 
     The tile starts when the array has finished the previous one and the tile's rows and weights can be fed.
     """

@@ -73,7 +73,7 @@ class HlsEngine:
     factor_bits = MULTIPLIER_BITS
 
     def begin(self, grid: PassGrid) -> State:
-        """Return the model's state at the start of a pass, when the first input rows are in the banks of the row
+        """Return the cycle model's state at the start of a pass, when the first input rows are in the banks of the row
         buffer."""
         ddr, zero = grid.ddr, grid.flat(0.0)
         tile = grid.shape.steps * grid.step_words
@@ -104,8 +104,8 @@ class HlsEngine:
         )
 
     def rows(self, grid: PassGrid, row_tile: int) -> RowLoad:
-        """Return the input rows to load during row tile ``row_tile``. Padding rows below the map take loop iterations
-        too, but no words."""
+        """Return the work of loading input rows during row tile ``row_tile``. Padding rows below the map take loop
+        iterations, but no words."""
         return grid.rows_after(row_tile)
 
     def expect(self, grid: PassGrid, state: State, phase: RowPhase) -> Expected:
@@ -125,19 +125,19 @@ class HlsEngine:
         return Expected(rows.bytes * share, late, phase.weight_words, save_pace(grid, state, saved_rows, read))
 
     def tile(self, grid: PassGrid, state: State, start: Times, traffic: TileTraffic) -> State:
-        """Return the model's state when the output stage has taken a tile's sums, and the DDR has moved the requested
-        data."""
+        """Return the cycle model's state when the output stage has taken a tile's sums, and the DDR has moved the
+        requested data."""
         tile = tile_save(grid, traffic)
         return move(grid, state, save(grid, state, start, tile), start, traffic, tile)
 
     def load_weights(self, grid: PassGrid, state: State, phase: WeightPhase) -> State:
-        """Return the model's state when the loop of feed_weights ends, which feeds one weight tile and loads the
+        """Return the cycle model's state when the loop of feed_weights ends, which feeds one weight tile and loads the
         next."""
         return load_weights(grid, state, phase)
 
     def load_rows(self, grid: PassGrid, begun: State, state: State, phase: RowPhase, expected: Expected) -> State:
-        """Return the model's state when the loop of load ends, which feeds the rows of one row tile and loads the next
-        ones."""
+        """Return the cycle model's state when the loop of load ends, which feeds the rows of one row tile and loads the
+        next ones."""
         words = expected.weight_words
         if phase.channel_tile is None:
             state = changed(state, ddr_done=state.ddr_done + expected.late_row_bytes / grid.rate)

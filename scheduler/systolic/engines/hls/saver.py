@@ -74,7 +74,7 @@ class TileSave:
 
 @dataclass(frozen=True, eq=False)
 class _Flow:
-    """The fields of the model's ``State`` that change when the output stage processes a chunk of columns, and
+    """The fields of the cycle model's ``State`` that change when the output stage processes a chunk of columns, and
     ``last_result``.
 
     ``last_result`` is the time at which arrange has taken the last result of the chunk before.
@@ -150,7 +150,7 @@ def _tile_save(grid: PassGrid, kind: Times) -> TileSave:
 
 
 def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
-    """Return the model's state after the output stage has saved a tile that the array starts at ``start``, with
+    """Return the cycle model's state after the output stage has saved a tile that the array starts at ``start``, with
     back-pressure."""
     chunk = np.asarray(grid.arrays.chunk, np.float64)
     count, full_cycles = ceiling(grid.columns / chunk), chunk * grid.column_cycles

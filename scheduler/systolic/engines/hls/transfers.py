@@ -133,7 +133,7 @@ def _slowest_port(grid: PassGrid, other_bytes: Times) -> Times:
 
 
 def load_rows(grid: PassGrid, state: State, phase: RowPhase, saved_bytes: Times, weight_bytes: Times) -> State:
-    """Return the model's state when the rows of a row tile have been fed and the next tile's rows are loaded.
+    """Return the cycle model's state when the rows of a row tile have been fed and the next tile's rows are loaded.
 
     Without overlap, loading begins when the array has taken the phase's last element.
 
@@ -190,7 +190,7 @@ def _read_behind(grid: PassGrid, state: State, phase: RowPhase, iterations: Time
 
 
 def load_weights(grid: PassGrid, state: State, phase: WeightPhase) -> State:
-    """Return the model's state when a weight tile has been fed and the next weight tile is loaded.
+    """Return the cycle model's state when a weight tile has been fed and the next weight tile is loaded.
 
     feed_weights loads the next weight tile while the array computes with this one. A port may have words long before
     the loop needs them. But read_weights passes them on in order, ahead of the loop by one FIFO at most. Between two

@@ -69,7 +69,7 @@ class RtlEngine:
     factor_bits = DIGIT_ROWS
 
     def begin(self, grid: PassGrid) -> RtlState:
-        """Return the model's state at the start of a pass, when the first input rows are in the row buffer.
+        """Return the cycle model's state at the start of a pass, when the first input rows are in the row buffer.
 
         read_rows, read_weights and requantise send their first requests as soon as the pass starts.
         """
@@ -96,7 +96,8 @@ class RtlEngine:
         )
 
     def rows(self, grid: PassGrid, row_tile: int) -> RowLoad:
-        """Return the input rows of the row tile after ``row_tile``, without the padding rows that are not loaded."""
+        """Return the work of loading the input rows of the row tile after ``row_tile``, without the padding rows that
+        are not loaded."""
         return rows_of_tile(grid, row_tile + 1)
 
     def expect(self, grid: PassGrid, state: RtlState, phase: RowPhase) -> Expected:
@@ -108,8 +109,8 @@ class RtlEngine:
         return Expected(phase.rows.bytes / tiles, 0.0, phase.weight_words, grid.flat(1.0))
 
     def tile(self, grid: PassGrid, state: RtlState, start: Times, traffic: TileTraffic) -> RtlState:
-        """Return the model's state when the output stage has taken a tile's sums, and the DDR has moved the tile's
-        data."""
+        """Return the cycle model's state when the output stage has taken a tile's sums, and the DDR has moved the
+        tile's data."""
         saved_bytes = grid.columns * grid.column_bytes(traffic.saved_rows, traffic.blocks)
         words = grid.columns * tile_save(grid, traffic.saved_rows, traffic.blocks, grid.flat(1.0)).words
         to_ddr = not grid.shape.to_chip
@@ -128,15 +129,15 @@ class RtlEngine:
         return changed(saved, ddr_done=latest(state.ddr_done, earliest) + busy)
 
     def load_weights(self, grid: PassGrid, state: RtlState, phase: WeightPhase) -> RtlState:
-        """Return the model's state when a weight tile has been fed. The next words arrive continuously while the buffer
-        has room."""
+        """Return the cycle model's state when a weight tile has been fed. The next words arrive continuously while the
+        buffer has room."""
         return load_weights(grid, state, phase)
 
     def load_rows(
         self, grid: PassGrid, begun: RtlState, state: RtlState, phase: RowPhase, expected: Expected
     ) -> RtlState:
-        """Return the model's state when a row tile's rows are fed and the next rows loaded, in parallel and each at its
-        own pace."""
+        """Return the cycle model's state when a row tile's rows are fed and the next rows loaded, in parallel and each
+        at its own pace."""
         weight_bytes = expected.weight_words * grid.weight_bytes
         return load_rows(grid, state, phase, phase.saved_bytes(grid), weight_bytes)
 

@@ -45,7 +45,7 @@ def first_beat(grid: PassGrid) -> int:
 
 
 def rows_of_tile(grid: PassGrid, tile: int) -> RowLoad:
-    """Return the input rows to load for row tile ``tile``, as words and iterations, which are 0 after the last tile.
+    """Return the work of loading the input rows of row tile ``tile``, which is empty after the last tile.
 
     The first tile includes the rows below it that its kernel reaches. Padding rows below the map are not loaded.
     Padding rows above the map are not loaded if the stride is 1.
@@ -96,7 +96,7 @@ def _asked(grid: PassGrid) -> Times:
 
 
 def load_rows(grid: PassGrid, state: RtlState, phase: RowPhase, saved_bytes: Times, weight_bytes: Times) -> RtlState:
-    """Return the model's state when a row tile's rows have been fed and the next rows are loaded.
+    """Return the cycle model's state when a row tile's rows have been fed and the next rows are loaded.
 
     Args:
         grid: The pass.
@@ -159,8 +159,8 @@ def weights_at_once(grid: PassGrid) -> Times:
 
 
 def load_weights(grid: PassGrid, state: RtlState, phase: WeightPhase) -> RtlState:
-    """Return the model's state when a weight tile has been fed. The next words arrive continuously while the buffer has
-    room."""
+    """Return the cycle model's state when a weight tile has been fed. The next words arrive continuously while the
+    buffer has room."""
     words, any_words = phase.words, phase.words > 0
     tile = grid.step_words * (grid.tilings.next_steps if phase.next_pass else grid.shape.steps)
     rivals = {ROWS: phase.row_bytes, SAVES: phase.saved_bytes(grid)}

@@ -72,7 +72,7 @@ def _answers(grid: PassGrid, columns: Times, words: Times) -> Times:
 
 
 def save(grid: PassGrid, state: RtlState, start: Times, tile: TileSave) -> RtlState:
-    """Return the model's state when the array has computed a tile, with the output stage's back-pressure.
+    """Return the cycle model's state when the array has computed a tile, with the output stage's back-pressure.
 
     The array begins at ``start``, and stops while the output stage blocks it.
     """
@@ -98,8 +98,8 @@ _MOVED = ("array", "arrange_done", "pool_done", "emptied", "emptied_before", "co
 def _next_chunk(
     grid: PassGrid, tile: TileSave, state: RtlState, exists: npt.NDArray[np.bool_], size: tuple[Times, Times]
 ) -> RtlState:
-    """Return the model's state after a further chunk of the tile's output columns, or the same state without such a
-    chunk.
+    """Return the cycle model's state after a further chunk of the tile's output columns, or the same state without such
+    a chunk.
 
     Args:
         grid: The pass.
@@ -115,14 +115,14 @@ def _next_chunk(
 
 
 def _repeated(start: RtlState, end: RtlState, chunks: Times) -> RtlState:
-    """Return the model's state after ``chunks`` further chunks of output columns, each like the one from ``start`` to
-    ``end``."""
+    """Return the cycle model's state after ``chunks`` further chunks of output columns, each like the one from
+    ``start`` to ``end``."""
     return replace(end, **{n: getattr(end, n) + (getattr(end, n) - getattr(start, n)) * chunks for n in _MOVED})
 
 
 def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycles: Times) -> RtlState:
-    """Return the model's state after a chunk of ``columns`` output columns, for which the array takes ``cycles`` if
-    nothing blocks it."""
+    """Return the cycle model's state after a chunk of ``columns`` output columns, for which the array takes ``cycles``
+    if nothing blocks it."""
     stages, shape = stages_of(grid.arrays.array), grid.shape
     fills = columns * tile.groups
     begin = latest(state.arrange_done, state.emptied_before)
