@@ -53,8 +53,9 @@ class GoldenType:
 
     Attributes:
         name: The QONNX name.
-        carrier: The C integer type that stores a value in a dump, which is also the suffix of the dump's file.
-        bytes: The bytes of a value in a dump.
+        carrier: The C integer type that stores a value in a dump of a feature map, which is also the suffix of the
+            dump's file.
+        bytes: The bytes of a value in a dump of a feature map.
         low: The least value.
         high: The greatest value.
         step: The difference between two neighbouring values.

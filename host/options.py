@@ -22,7 +22,8 @@ class Options:
     Attributes:
         library: The simulation library, if it is not in the design's ``build`` folder. If it is given, no board is
             used.
-        wait: How to wait for the end of a start: "poll" (2 register writes per start) or "interrupt" (4).
+        wait: How to wait for the accelerator to finish a batch: "poll" (2 register writes per batch) or "interrupt"
+            (4).
         timeout_s: Seconds that one start, of one batch, may take. None: per frame of the batch 5 s on a board, and 300
             s on a simulated board.
         sets: Number of batches in flight in ``stream``.

@@ -58,7 +58,7 @@ class DelayTable:
     Attributes:
         grade: The speed grade and core voltage, such as ``-2 0.85``.
         clock_overhead_ns: The part of a clock period that skew and jitter take.
-        p90: The 90th percentile of routed over modelled path delays in the validation.
+        p90: The 90th percentile of the ratio of routed to modelled path delays in the validation.
     """
 
     def __init__(self, stored: Mapping[str, Any], grade: str) -> None:

@@ -42,7 +42,7 @@ class TimingPath:
         capture_clock: The clock of the last register.
         ns: The sum of all delays.
         steps: The first register, the primitives in between, and the last register.
-        similar: The number of path ends at the same place.
+        similar: The number of register inputs at the same place, at which paths of this pair of clocks end.
     """
 
     launch_clock: str
@@ -101,7 +101,7 @@ class TimingGraph:
 
     Attributes:
         loads: The number of pins that each net drives, without clock pins.
-        control_sets: The different combinations of clock, enable and reset of flip-flops.
+        control_sets: The number of different combinations of clock, enable and reset of flip-flops.
     """
 
     def __init__(self, netlist: Netlist, delays: DelayTable) -> None:

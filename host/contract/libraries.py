@@ -65,7 +65,7 @@ class StoppedError(SystolicError):
     Attributes:
         sentence: The sentence that the code reports.
         code: The code that stopped, and where.
-        current: Number of the pass in which it stopped.
+        current: Number of the pass (engine instruction) in which it stopped.
     """
 
     sentence: str

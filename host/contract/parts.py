@@ -63,11 +63,11 @@ class ManifestLayer:
 
     Attributes:
         name: The layer's name.
-        source: File and line of the network that defines it.
+        source: File and line of the network's description that defines it.
         node: Index of the network's node whose value is ``output``.
         macs: Multiply-accumulates of all frames of a batch.
-        modelled_cycles: Modelled cycles per start, or per frame if the pipeline never stops.
-        output: The layer's output map.
+        modelled_cycles: Modelled clock cycles per start of the accelerator, or per frame if the pipeline never stops.
+        output: The layer's output feature map.
     """
 
     name: str

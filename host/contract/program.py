@@ -38,7 +38,8 @@ class ImageWords:
     Attributes:
         weights: Words per weight port.
         requantisers: Number of requantisers.
-        tables: For each requantiser, the number of table values that follow the last requantiser of its pass.
+        tables: For each requantiser, the number of activation-table values that follow the last requantiser of its
+            pass.
     """
 
     weights: int

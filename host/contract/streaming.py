@@ -96,7 +96,7 @@ class StreamingBlock:
     Attributes:
         name: The block's name.
         kind: The kind of block.
-        folding: How many values it processes per cycle, in words.
+        folding: The values that it processes per cycle, as text such as "pe 2, simd 4".
         macs: Multiply-accumulates per frame.
         macs_per_cycle: Multiply-accumulates per cycle, 0 if it does not multiply.
         modelled_cycles: Modelled cycles per frame.
@@ -134,8 +134,8 @@ class StreamingManifest(Manifest):
     Attributes:
         packet_in: The input packet.
         packet_out: The output packet.
-        outputs: The maps in the output packet.
-        images: The external weights.
+        outputs: The feature maps in the output packet.
+        images: The files of external weights.
         frames_per_start: Number of frames after which the pipeline restarts itself.
         blocks: The processes of the pipeline.
         fifos: The FIFOs between them.

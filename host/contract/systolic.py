@@ -43,9 +43,9 @@ class SystolicRegion(TensorMap):
         place: First word of the map in each bank of the map buffer, if not 0.
         turn: Bank that holds the map's first row.
         pitch: Bytes from one row to the next, if other maps are interleaved with its rows. ``bytes`` includes them.
-        offset: First byte in the arena.
-        bytes: Size in the arena.
-        blocks: Number of blocks of lanes that hold the channels.
+        offset: First byte of the map in the arena.
+        bytes: Size of the map in the arena, in bytes.
+        blocks: Number of blocks of lanes that hold the map's channels.
         value_bits: Width of an integer in DDR.
     """
 
@@ -82,12 +82,13 @@ class SystolicLayer(ManifestLayer):
     Cycles cover all frames of a batch.
 
     Attributes:
-        input_node: Node whose map is read.
+        input_node: The network's node whose feature map is read.
         last_input_node: Node of the last map read, if the layer reads several adjacent maps from ``input_node`` on.
         added_node: Node whose map is the other operand of a fused residual add.
-        compute_cycles: Cycles that the array alone takes.
-        bound_by: The cause that takes longest according to the model.
-        overhead: The largest part other than compute. Designs of earlier versions omit it.
+        compute_cycles: Clock cycles that the PE array alone takes.
+        bound_by: The part of its modelled cycles, or its DDR traffic, that takes longest: one of BOUNDS.
+        overhead: The largest part of its modelled cycles other than compute, one of BOUNDS. Designs of earlier versions
+            omit it.
         overhead_cycles: Cycles of that part.
     """
 
@@ -142,13 +143,13 @@ class SystolicManifest(Manifest):
     """The manifest of a systolic design: a PE array, and the program of passes that it executes per frame.
 
     Attributes:
-        array: The array's geometry.
+        array: The geometry of the PE array and its buffers.
         word_bytes: Bytes per word of maps in DDR.
         weight_word_bytes: Bytes per word of weights in DDR.
-        maps_bytes: Size of the arena of all maps.
-        images: The images that are uploaded.
-        pass_words: Words per pass of the program.
-        pass_fields: Indices of the address words in a pass.
+        maps_bytes: Size of the arena of all feature maps, in bytes.
+        images: The files that are uploaded to DDR.
+        pass_words: 32-bit words per pass (engine instruction) of the program.
+        pass_fields: Indices of the words in a pass that hold addresses.
         program_cycles: Modelled cycles of fetching passes, which no layer's ``modelled_cycles`` include.
         outputs: Layers, other than the last, whose maps the host reads although no head reads them.
         check: The test frame.

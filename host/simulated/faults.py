@@ -27,7 +27,7 @@ class InjectedFault:
         kind: One of KINDS.
         at: Number of the start (hang, interrupts, corrupt word), of the ``allocate`` or of the flush that fails.
             Counted from 0, for allocations and flushes from the injection on.
-        in_pass: The pass in which the accelerator hangs, counted from the start's first pass.
+        in_pass: The pass (engine instruction) in which the accelerator hangs, counted from the start's first pass.
         buffer: The buffer with the corrupted 32-bit word: weights_0 …, requantisers or program.
         word: Index of that word. It is corrupted before the start.
         seconds: Delay of a late interrupt, or time until a double interrupt is repeated.

@@ -25,7 +25,7 @@ class Pace:
     or its execution time if longer.
 
     Attributes:
-        pass_cycles: Cycles of each pass of a start.
+        pass_cycles: Clock cycles of each pass (engine instruction, or streamed frame).
         clock_mhz: The design's target clock.
         time_scale: Factor by which the simulated board is slower than the design.
         source: "traced" or "modelled": the origin of the cycles. It is printed with every rate.
