@@ -39,7 +39,7 @@ def _divisor_pairs() -> list[tuple[int, int]]:
 
 
 def _nominal(pll: Pll) -> Fraction:
-    """Return a PLL's frequency to 0.5 MHz, so that 1499.85 and 1500 MHz of two PLLs make the same clock."""
+    """Return a PLL's frequency rounded to 0.5 MHz, so that 1499.85 and 1500 MHz of two PLLs make the same clock."""
     return Fraction(round(pll.mhz * 2), 2)
 
 

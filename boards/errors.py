@@ -88,7 +88,7 @@ class SystolicError(Exception):
     remedy: str = ""
 
     def message(self) -> str:
-        """Return what was required and what came, without place and remedy."""
+        """Return the error's sentence, what was required and what came, without its place and remedy."""
         raise NotImplementedError(f"{type(self).__name__} has no sentence")
 
     def at(self: _Error, where: str, remedy: str = "") -> _Error:

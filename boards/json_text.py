@@ -9,7 +9,7 @@ from boards.errors import MAX_FAULT_LENGTH, DamagedFileError, cut
 
 
 def parse_json(text: str | bytes, source: str, *, remedy: str = "", finite: bool = False) -> Any:
-    """Return the content of a JSON text.
+    """Return the parsed content of a JSON text; DamagedFileError if it is not valid JSON.
 
     Args:
         text: The text, or its bytes in UTF-8.

@@ -114,8 +114,7 @@ def read_names(names: Path, network: Network) -> tuple[str, ...]:
 
 
 def _class_counts(network: Network) -> Iterator[tuple[Node, int]]:
-    """Yield each node that gives classes, with their number: detection heads and TopK layers, or else the last
-    layer."""
+    """Yield each node that gives classes, with their number: heads and TopK layers, or else the last layer."""
     heads = [(node, node.op.classes) for node in network.nodes if isinstance(node.op, Detection)]
     chosen = (node for node in network.nodes if isinstance(node.op, TopK))
     heads += [(node, network.nodes[node.inputs[0]].shape.channels) for node in chosen]
@@ -167,8 +166,7 @@ def _header_bytes(data: bytes, path: Path) -> int:
 
 
 def _check_size(network: Network, path: Path, expected: int, size: int) -> None:
-    """Raise an error if ``size``, the file's bytes after its header, is not the size of ``expected`` float32
-    numbers."""
+    """Raise an error if ``size``, the file's bytes after its header, does not match ``expected`` float32 numbers."""
     count, odd = divmod(size, 4)
     label = file_label(path)
     if count > expected:
@@ -184,8 +182,7 @@ def _check_size(network: Network, path: Path, expected: int, size: int) -> None:
 
 
 def _numbers_at(network: Network, position: int) -> tuple[Node, int, int]:
-    """Return the layer whose numbers include number ``position`` of a weights file, and where they begin and
-    end in it."""
+    """Return the layer of number ``position`` in a weights file, and the positions of its first and last number."""
     first = 0
     for node in network.nodes:
         count = parameter_count(node)

@@ -81,8 +81,7 @@ class DarknetLayers:
         return DarknetLayers((*self.nodes, node), (*self.layers, len(self.nodes)))
 
     def activated(self, section: Section, activation: str) -> DarknetLayers:
-        """Return the network with a lookup-table node for the last layer's activation, if its requantiser cannot
-        compute it.
+        """Return the network with a lookup-table node for an activation that the last layer's requantiser cannot do.
 
         Otherwise the layers are returned unchanged, because the layer itself has the activation (``fused``).
         """
@@ -94,8 +93,7 @@ class DarknetLayers:
         return replace(larger, layers=(*self.layers[:-1], larger.last))
 
     def alias(self, index: int) -> DarknetLayers:
-        """Return the network with one more darknet layer that computes nothing: its output is node ``index``'s
-        output."""
+        """Return the network with one more darknet layer that computes nothing: its output is node ``index``."""
         return replace(self, layers=(*self.layers, index))
 
 
@@ -115,14 +113,12 @@ def require_layer(layers: DarknetLayers, section: Section) -> None:
 
 
 def fused(activation: str) -> str:
-    """Return the activation that a layer's own node computes: ``activation``, or "linear" if it gets a lookup-table
-    node."""
+    """Return the activation of a layer's own node: ``activation``, or "linear" if that gets a lookup-table node."""
     return activation if activation in ACTIVATIONS else "linear"
 
 
 def layer_index(layers: DarknetLayers, section: Section, key: str, value: int) -> int:
-    """Return the index of the node with the output of darknet layer ``value``; negative values count back from the
-    section.
+    """Return the index of the node of darknet layer ``value``; a negative value counts back from the section.
 
     Raises:
         MissingValueError: There is no layer before the section.

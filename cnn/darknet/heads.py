@@ -71,16 +71,14 @@ def _cooled(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def region(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Append the YOLOv2 head of a [region] section; MismatchError if anchors, classes and channels do not fit
-    together."""
+    """Append the YOLOv2 head of a [region] section; MismatchError if anchors, classes and channels do not match."""
     softmax = bool(section.integer("softmax", 0, 0, 1))
     section.integer("coords", COORDS, COORDS, COORDS)
     return _detection(layers, section, _anchors(section), softmax)
 
 
 def cells(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    """Append the YOLOv1 head of a [detection] section; ShapeError if its input's size does not fit cells, boxes and
-    classes."""
+    """Append the YOLOv1 head of a [detection] section; ShapeError if its input has another size than the head."""
     for key, default, required in (("coords", 1, COORDS), ("sqrt", 0, 1)):
         value = section.integer(key, default, 0, 99)
         if value != required:
@@ -105,8 +103,7 @@ def gaussian_yolo(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def yolo(layers: DarknetLayers, section: Section, kind: type[Detection] = Yolo) -> DarknetLayers:
-    """Append the YOLOv3 head of a [yolo] section; an error is raised if anchors, mask, classes and channels do
-    not fit."""
+    """Append the YOLOv3 head of a [yolo] section; an error is raised if its anchors, mask or channels do not fit."""
     anchors = _anchors(section)
     mask = section.integers("mask") if "mask" in section.options else tuple(range(len(anchors)))
     for number in mask:

@@ -55,7 +55,7 @@ _PLAIN = {"leaky": ("leaky_relu", (LEAKY_SLOPE,)), "relu": ("leaky_relu", (0.0,)
 
 
 def unequal_sum(layers: DarknetLayers, section: Section, index: int, activation: str) -> DarknetLayers:
-    """Read the cfg section [shortcut] whose two maps differ in shape: append layers that add as darknet's shortcut_cpu.
+    """Read a [shortcut] of two maps that differ in shape: append layers that add as darknet's shortcut_cpu does.
 
     Every n-th row and column of a larger map is added. Channels that only the map before has are passed on unchanged;
     channels that only the added map has are ignored. ShapeError is raised if the added map's height and width are not

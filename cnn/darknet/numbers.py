@@ -37,13 +37,12 @@ def with_stored(op: Weighted, stored: FloatArray) -> Weighted:
 
 
 def once(op: Weighted, numbers: FloatArray) -> FloatArray:
-    """Return the numbers of a layer's filters as a weights file stores them: without the copies that the layer
-    holds."""
+    """Return numbers per filter as a weights file stores them: once, even if the layer has shifted filter copies."""
     return numbers[: len(numbers) // max(1, len(op.stored.places))]
 
 
 def for_all(op: Weighted, numbers: FloatArray) -> FloatArray:
-    """Return the numbers of all filters of a layer: a weights file's numbers, repeated for each copy of the filters."""
+    """Return numbers per filter of a layer: a weights file's numbers, repeated for each shifted copy of the filters."""
     return np.tile(numbers, len(op.stored.places)) if op.stored.places else numbers
 
 

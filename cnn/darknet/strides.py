@@ -149,8 +149,7 @@ def _picked(layers: DarknetLayers, section: Section, steps: Pair, outputs: Shape
 
 
 def _spread(layers: DarknetLayers, section: Section, blocks: _Blocks, outputs: Shape) -> DarknetLayers:
-    """Append layers that interleave the outputs computed per position in a block, and cut the map to the
-    output's size."""
+    """Append layers that interleave the outputs computed per position of a block, and cut surplus rows and columns."""
     if blocks.rows * blocks.columns > 1:
         spread = DepthToSpace(blocks.rows, blocks.columns)
         rows, columns = blocks.each.height * blocks.rows, blocks.each.width * blocks.columns

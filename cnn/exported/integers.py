@@ -191,8 +191,7 @@ def thresholds(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArr
 
 
 def _gain(topology: Topology, step: LayerTypes, norm: Mapping[str, FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Return gain a and offset b of a batch norm, y = a · x + b, [filters] each; InvalidValueError if one is not
-    finite."""
+    """Return a and b of a batch norm y = a · x + b, [filters] each; InvalidValueError if one is not finite."""
     deviation = _deviation(topology, norm["var"], step.layer)
     with np.errstate(over="ignore", invalid="ignore"):
         gain = norm["gamma"] / deviation

@@ -76,8 +76,7 @@ PIXEL = TensorType(UINT8, 1 / 255)
 
 @dataclass(frozen=True, eq=False)
 class Exported:
-    """A network that was quantised by training, as a float network and as an integer network with the same node
-    indices.
+    """A network that was quantised by training: float network and integer network, with the same node indices.
 
     Both forms take an RGB picture, also if training read BGR pictures.
 
@@ -155,7 +154,7 @@ def make_exported(topology: Topology, arrays: Mapping[str, FloatArray]) -> Expor
 
 @dataclass(frozen=True)
 class _Source:
-    """A layer of a topology, and everything that its two networks' nodes are made from."""
+    """A layer of a topology, with the whole topology and the file's arrays, from which its nodes are made."""
 
     topology: Topology
     layer: TopologyLayer
@@ -224,7 +223,7 @@ def _convolution_forms(source: _Source, kernel: Kernel, values: TensorType) -> _
 
 
 def _without_bias(source: _Source, kernel: Kernel) -> _Source:
-    """Return the layer's source with the bias of its convolution moved into the mean of its batch norm.
+    """Return the layer and arrays with the convolution's bias moved into the mean of its batch norm.
 
     Raises:
         ConflictError: The layer has a bias, but no batch norm that could take it.
@@ -351,8 +350,7 @@ def _host_bias(source: _Source) -> tuple[float, ...]:
 
 
 def _rgb(weights: IntArray, kernel: Kernel, layer: TopologyLayer) -> IntArray:
-    """Return first-layer weights for RGB images from weights trained on BGR images, because the host always
-    passes RGB."""
+    """Return first-layer weights for RGB images from ones trained on BGR images; the host always passes RGB."""
     if weights.shape[1] != 3 or kernel.groups != 1:
         subject = f"a picture in BGR order for {kernel.groups} groups of {weights.shape[1]} channels"
         reason = "channels are swapped for one group that reads 3 of them"

@@ -29,8 +29,7 @@ def pixel_zero(topology: Topology) -> int:
 
 
 def check_reader(topology: Topology, layer: TopologyLayer) -> None:
-    """Raise UnsupportedError for a layer, other than a convolution, that reads images with a normalisation or in BGR
-    order."""
+    """Raise UnsupportedError if a layer that is not a convolution reads images to be normalised or in BGR order."""
     picture = "in BGR order" if topology.order == "BGR" else "with a mean or a std"
     if topology.order == "BGR" or not topology.plain_pixels:
         subject = f"{layer.name!r} that reads a picture {picture}"

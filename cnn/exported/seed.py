@@ -40,8 +40,7 @@ def seeded_arrays(topology: Topology, seed: int) -> dict[str, FloatArray]:
 
 
 def _values(topology: Topology, index: int) -> tuple[float, float]:
-    """Return the approximate mean and standard deviation of the outputs of layer ``index`` with these random
-    weights."""
+    """Return the approximate mean and standard deviation of layer ``index``'s outputs with these random weights."""
     if index == 0:
         mean, spread = _PICTURE
         return (mean - sum(topology.mean) / len(topology.mean)) / topology.std, spread / topology.std

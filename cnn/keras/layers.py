@@ -82,8 +82,7 @@ def rank_of(layer: Any) -> int:
 
 
 def shape_of(layer: Any) -> tuple[int | None, ...]:
-    """Return the shape of a Keras layer's input, the batch first; ShapeError if its uses have inputs of different
-    shapes."""
+    """Return the shape of a Keras layer's input, the batch first; ShapeError if its uses have different ones."""
     shapes = {tuple(node.input_tensors[0].shape) for node in layer._inbound_nodes}
     require(len(shapes) == 1, ShapeError("the inputs of its uses", listed(shapes), "one shape"))
     return shapes.pop()
@@ -164,8 +163,7 @@ def transposed(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def _spread(layer: Any) -> dict[str, Any]:
-    """Return the padding of a Keras transposed convolution with an ``output_padding``, as attributes of an ONNX
-    ConvTranspose.
+    """Return the ONNX padding attributes of a Keras transposed convolution with an ``output_padding``.
 
     The formulas are from keras.src.backend.common.
     """
@@ -217,8 +215,7 @@ def pool(kind: str) -> Writer:
 
 
 def whole_pool(kind: str) -> Writer:
-    """Return the function that writes a Keras GlobalMaxPooling or GlobalAveragePooling as the ONNX operator
-    ``kind``."""
+    """Return the function that writes a Keras GlobalMaxPooling or GlobalAveragePooling as ONNX operator ``kind``."""
 
     def write(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
         name = graph.put(kind, inputs[:1], layer.name)
@@ -228,8 +225,7 @@ def whole_pool(kind: str) -> Writer:
 
 
 def joined(kind: str) -> Writer:
-    """Return the function that writes a Keras Add, Subtract, Multiply, Maximum or Minimum as ONNX operators of two maps
-    each."""
+    """Return the function that writes a Keras Add, Subtract, Multiply, Maximum or Minimum as ONNX operators."""
 
     def write(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
         name = inputs[0]
@@ -284,8 +280,7 @@ def rescaled(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
 
 
 def same(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
-    """Return the input of a Keras layer that computes nothing in a trained model, such as Dropout; nothing is
-    written."""
+    """Return the input of a Keras layer that computes nothing in a trained model, such as Dropout."""
     return inputs[0]
 
 

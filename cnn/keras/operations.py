@@ -36,8 +36,7 @@ HOME = "keras.src.ops."
 
 
 def operation(graph: GraphWriter, node: Any, names: Mapping[int, str]) -> str:
-    """Write one use of a keras.ops operation as ONNX operators and return its output; ChoiceError if it has no
-    counterpart.
+    """Write one use of a keras.ops operation as ONNX operators and return its output; ChoiceError if unknown.
 
     names: The names of the tensors in the file, by the id of Keras's tensor.
     """
@@ -76,8 +75,7 @@ def _reduced(graph: GraphWriter, node: Any, source: str) -> str:
 
 
 def _operand(graph: GraphWriter, value: Any, node: Any, names: Mapping[int, str]) -> str:
-    """Return the ONNX tensor of an operand of keras.ops: a tensor of the model, or a constant, one number or one per
-    channel."""
+    """Return the ONNX tensor of a keras.ops operand: a tensor of the model, or a constant (one or per channel)."""
     if id(value) in names:
         return names[id(value)]
     rank = len(node.input_tensors[0].shape)

@@ -50,8 +50,7 @@ def activation(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _fused(layers: Layers, operation: OnnxOperation, name: str) -> Layers:
-    """Put an activation into the layer before it; if that is not possible, append an identity 1×1 convolution that has
-    it."""
+    """Put an activation into the layer before it or, if that is not possible, into a new identity convolution."""
     source = layers.map(operation)
     node = layers.nodes[source.node]
     if layers.alone(operation) and isinstance(node.op, SUMS) and node.op.activation == "linear":
@@ -93,8 +92,7 @@ def _name_of(op: object) -> str:
 
 
 def gated(layers: Layers, operation: OnnxOperation) -> Layers | None:
-    """Read a Mul of a map x and f(x), as exporters write SiLU, hard swish and mish; None if the Mul has other
-    inputs."""
+    """Read a Mul of a map x and f(x), as exporters write SiLU, hard swish and mish; None for another Mul."""
     for position in (0, 1):
         gate, source = layers.map(operation, position), layers.map(operation, 1 - position)
         node = layers.nodes[gate.node]
@@ -129,8 +127,7 @@ MOST_BITS = 16
 
 
 def looked_up(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read a table look-up written by cnn.onnx.patterns: append a layer with the table's entry for each input
-    integer."""
+    """Read a table look-up written by cnn.onnx.patterns: append a layer with a table entry per input integer."""
     source, values = layers.map(operation), layers.constant(operation, 3)
     type_, node = layers.type_of(source.node), layers.nodes[source.node]
     if type_ is None:
@@ -193,8 +190,7 @@ def _gelu(_: Layers, operation: OnnxOperation) -> Activate:
 
 
 def _named(name: str, *attributes: str) -> Callable[[Layers, OnnxOperation], Activate]:
-    """Return a function that reads an ONNX activation as the ``Activate`` function ``name``, with parameters from its
-    attributes."""
+    """Return a function that reads an ONNX activation as ``Activate(name)``, its parameters from the attributes."""
     defaults = FUNCTIONS[name].defaults if name in FUNCTIONS else ()
 
     def parameters(_: Layers, operation: OnnxOperation) -> Activate:

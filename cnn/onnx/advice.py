@@ -32,8 +32,7 @@ _WEIGHTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "QLinearConv",
 def advice(
     graph: Graph, layers: Layers, tensors: Iterable[str], heads: Sequence[NamedHead], check: Check | None
 ) -> str:
-    """Return a sentence that suggests tensors at which to cut an unreadable network (--cut); "" if no cut gives a
-    network.
+    """Return a sentence that suggests tensors at which to cut an unreadable network (--cut); "" if there are none.
 
     Args:
         graph: The graph of the file.
@@ -57,8 +56,7 @@ def advice(
 
 
 def _is_whole(value: Map) -> bool:
-    """Return whether the tensor is exactly the output of a layer, without padding, crop or reordering still to
-    be done."""
+    """Return whether the tensor is exactly a layer's output, without postponed padding, crop or reordering."""
     return value.node > 0 and value.padding == NO_PADDING and value.moves is None and value.crop is None
 
 

@@ -105,8 +105,7 @@ def _changes_nothing(op: Convolution | Dense) -> bool:
 
 
 def _open(layers: Layers, operation: OnnxOperation, source: Map) -> Convolution | Dense | None:
-    """Return the convolution or dense layer before the operation if that may include a gain and an offset; else
-    None."""
+    """Return the convolution or dense layer before the operation if it may take in a gain and an offset; else None."""
     op = layers.nodes[source.node].op
     if isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation):
         return op
@@ -196,8 +195,7 @@ def _maps_of_one_shape(layers: Layers, operation: OnnxOperation) -> tuple[Layers
 
 
 def _repeated(layers: Layers, operation: OnnxOperation, index: int, joint: Shape) -> Layers:
-    """Append a layer that broadcasts a map: one value per channel to every position, or one channel to every
-    channel."""
+    """Append a layer that broadcasts a map: one value per channel to every position, or one channel to all."""
     if layers.nodes[index].shape.channels == joint.channels:
         op = Upsample(joint.height, across=joint.width if joint.width != joint.height else 0)
         return layers.grown(operation, "upsample", op, joint, index)
@@ -207,8 +205,7 @@ def _repeated(layers: Layers, operation: OnnxOperation, index: int, joint: Shape
 
 
 def _typed(layers: Layers, target: TensorType | None) -> Layers:
-    """Return the network built so far with ``target``, if one is given, as the quantised type of the last layer's
-    output."""
+    """Return the network built so far with ``target``, if given, as the quantised type of the last layer's output."""
     return layers if target is None else layers.typed(len(layers.nodes) - 1, target)
 
 
@@ -263,8 +260,7 @@ def extreme(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def extreme_of(layers: Layers, bare: OnnxOperation, maps: list[int]) -> Layers:
-    """Append layers for the element-wise maximum of nodes' outputs of one shape, or the minimum if the operation is a
-    Min.
+    """Append layers for the element-wise maximum of nodes' outputs, or the minimum if the operation is a Min.
 
     The output is the last layer's.
     """

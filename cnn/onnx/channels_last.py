@@ -310,8 +310,7 @@ def _transpose(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _view(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read Flatten, Reshape, Squeeze or Unsqueeze of a channels-last map: the channels stay last, or it is
-    flattened."""
+    """Read Flatten, Reshape, Squeeze or Unsqueeze of a channels-last map: channels stay last, or it is flattened."""
     source = _source(layers, operation)
     shape = shapes.VIEWS[operation.kind](layers, operation, source.shape)
     shapes.check_view(source.shape, shape)

@@ -35,16 +35,15 @@ class Moves:
     named: str
 
     def viewed(self, sides: Sequence[int]) -> Moves | None:
-        """Return the reordering with index digits split to match the ``sides`` of the reordered tensor; None if
-        impossible.
+        """Return the reordering with its mixed-radix index digits split at the reordered tensor's ``sides``, or None.
 
         None if the digits cannot be split so.
         """
         return self._aligned(sides, moved=True)
 
     def of_source(self, sides: Sequence[int]) -> Moves | None:
-        """Return the reordering with index digits split to match the ``sides`` of the map before it; None if
-        impossible."""
+        """Return the reordering with its mixed-radix index digits split at the ``sides`` of the map before it,
+        or None."""
         return self._aligned(sides, moved=False)
 
     def _aligned(self, sides: Sequence[int], moved: bool) -> Moves | None:
@@ -65,14 +64,13 @@ class Moves:
         return moves if place == len(moves.order) else None
 
     def divided(self, number: int, count: int) -> Moves:
-        """Return the reordering with index digit ``number`` split into two: one of radix ``count``, and a
-        faster one."""
+        """Return the reordering with mixed-radix index digit ``number`` split in two, the slower of radix ``count``."""
         parts = (*self.parts[:number], count, self.parts[number] // count, *self.parts[number + 1 :])
         order = [[n + (n > number)] if n != number else [n, n + 1] for n in self.order]
         return replace(self, parts=parts, order=tuple(n for each in order for n in each))
 
     def with_one(self, number: int, place: int) -> Moves:
-        """Return the reordering with an additional index digit of radix 1, which moves no value.
+        """Return the reordering with an additional mixed-radix index digit of radix 1, which moves no value.
 
         It becomes digit ``number`` of the map and is at ``place`` in the order of the tensor.
         """
@@ -81,8 +79,8 @@ class Moves:
         return replace(self, parts=(*self.parts[:number], 1, *self.parts[number:]), order=tuple(order))
 
     def transposed(self, sides: Sequence[int], order: Sequence[int]) -> Moves | None:
-        """Return this reordering followed by a Transpose of a tensor with these ``sides``; None if digits cannot match
-        them."""
+        """Return this reordering followed by a Transpose of its tensor, viewed with ``sides``; None if they do not
+        match."""
         moves = self.viewed(sides)
         if moves is None:
             return None
@@ -95,7 +93,7 @@ class Moves:
         return replace(moves, order=tuple(number for axis in order for number in groups[axis]))
 
     def joined(self) -> Moves:
-        """Return the reordering with fewest digits: digits that are adjacent both before and after it are merged."""
+        """Return the reordering with the fewest index digits: those adjacent both before and after it are merged."""
         runs: list[list[int]] = []
         for number in self.order:
             if runs and runs[-1][-1] + 1 == number:

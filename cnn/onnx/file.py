@@ -270,8 +270,7 @@ def _check_once(operations: Sequence[OnnxOperation], names: Iterable[str], label
 
 
 def _why_last(model: Any, operations: Sequence[OnnxOperation], label: str) -> str:
-    """Return the reason to take the input's channels as last (cnn.onnx.channels_last), a clause; "" if they are
-    first."""
+    """Return the reason to take the input's channels as last (cnn.onnx.channels_last); "" if they are first."""
     source, sides = _input(model, label), {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
     for operation in operations:
         value = operation.attributes.get("value") if operation.kind == "Constant" else None

@@ -21,8 +21,7 @@ MOST_NUMBERS = 64
 
 @dataclass(eq=False)
 class RefusedError(SystolicError):
-    """The error that an ONNX operation cannot become a layer. ``named`` turns it into an UnsupportedError with its
-    name.
+    """The error that an ONNX operation cannot become a layer. ``named`` makes it an UnsupportedError with its name.
 
     Attributes:
         reason: Why not, a sentence without full stop.
@@ -37,8 +36,7 @@ class RefusedError(SystolicError):
 
 
 def require(condition: bool, fault: str | SystolicError) -> None:
-    """Raise ``fault`` unless the condition holds; a text becomes a RefusedError (the operation cannot become a
-    layer)."""
+    """Raise ``fault`` unless the condition holds; a text becomes a RefusedError (operation cannot be a layer)."""
     if not condition:
         raise RefusedError(fault) if isinstance(fault, str) else fault
 

@@ -47,8 +47,7 @@ WITHOUT_ANCHORS = ("anchor-free", "segmentation")
 
 @dataclass(frozen=True)
 class NamedHead:
-    """A detection head as a JSON file of heads describes it. The fields after ``classes`` are explained in
-    cnn.ops.Detection.
+    """A detection head as a JSON file describes it. The fields after ``classes`` are explained in cnn.ops.Detection.
 
     Attributes:
         kind: A key of cnn.ops.HEADS.
@@ -138,8 +137,7 @@ def named_heads(nodes: Sequence[Node | QNode], names: Sequence[str]) -> tuple[Na
 
 
 def heads_inside(model: Any, label: str) -> tuple[NamedHead, ...]:
-    """Return the detection heads in an ONNX file's metadata; none if another tool renamed the tensors that they
-    read."""
+    """Return the detection heads in an ONNX file's metadata; none if another tool renamed their tensors."""
     named = [entry.value for entry in model.metadata_props if entry.key == METADATA]
     heads = parse_heads(named[0], f"{label}: {METADATA}") if named else ()
     tensors = {name for node in model.graph.node for name in node.output}
@@ -243,8 +241,7 @@ _VIEWS = ("Softmax", "Transpose", "Reshape", "Split", "Slice")
 
 
 def _expectation(operation: OnnxOperation, constants: Mapping[str, Any]) -> int:
-    """Return the bins of the distribution whose mean a Conv computes with the weights 0, 1, 2 …; 0 for other
-    operations."""
+    """Return the bins of the distribution whose mean a Conv with weights 0, 1, 2 … computes; 0 for other operations."""
     weights = constants.get(operation.inputs[1]) if operation.kind == "Conv" and len(operation.inputs) > 1 else None
     if weights is None or weights.ndim != 4 or not 2 <= weights.size <= MOST_BINS:
         return 0
@@ -253,8 +250,7 @@ def _expectation(operation: OnnxOperation, constants: Mapping[str, Any]) -> int:
 
 
 def _followed(name: str, producers: Mapping[str, OnnxOperation]) -> OnnxOperation | None:
-    """Return the Concat from which only views lead to the tensor ``name``; None if there is none within 8
-    operations."""
+    """Return the Concat from which only views lead to the tensor ``name``; None without one within 8 operations."""
     for _ in range(8):
         operation = producers.get(name)
         if operation is None or operation.kind not in _VIEWS:
@@ -264,8 +260,7 @@ def _followed(name: str, producers: Mapping[str, OnnxOperation]) -> OnnxOperatio
 
 
 def _of_size(name: str, producers: Mapping[str, OnnxOperation], bins: int) -> NamedHead | None:
-    """Return the detection head of one stride, from the Concat of its box map and class map; None for another
-    layout."""
+    """Return the detection head of one stride, from the Concat of its box and class maps; None for another layout."""
     joined = _followed(name, producers)
     if joined is None or len(joined.inputs) != 2 or joined.integer("axis", 0) != 1:
         return None

@@ -24,8 +24,7 @@ FOLLOWS = frozenset(ACTIVATIONS) | {
 
 
 def in_turn(graph: Graph) -> Graph:
-    """Return the graph with activations, sums and similar operations moved to directly after the layer that
-    they read."""
+    """Return the graph with activations, sums and similar operations moved directly after the layer that they read."""
     readers = _readers(graph)
     absent = {name for operation in graph.operations for name in operation.outputs}
     order: dict[tuple[str, ...], OnnxOperation] = {}
@@ -41,8 +40,7 @@ def in_turn(graph: Graph) -> Graph:
 
 
 def _readers(graph: Graph) -> dict[tuple[str, ...], list[OnnxOperation]]:
-    """Return the movable operations (FOLLOWS) that read each operation's output, by that operation's outputs, last
-    first."""
+    """Return the movable operations (FOLLOWS) that read an operation, by that operation's outputs, the last first."""
     producers = {name: operation.outputs for operation in graph.operations for name in operation.outputs}
     readers: dict[tuple[str, ...], list[OnnxOperation]] = defaultdict(list)
     for operation in reversed(graph.operations):

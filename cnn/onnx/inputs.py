@@ -43,14 +43,12 @@ class InputView:
 
 
 def is_open(sides: Sequence[int]) -> bool:
-    """Return whether an input of this shape may be an image that the file stores with other sides, such as a row of
-    values."""
+    """Return whether an input of this shape may be an image that the file stores in another shape, such as a row."""
     return len(sides) < 4 or is_grey_last(sides)
 
 
 def is_grey_last(sides: Sequence[int]) -> bool:
-    """Return whether the shape is (batch, height, width, 1): a grey image as TensorFlow writes, or a map of one
-    column."""
+    """Return whether the shape is (batch, height, width, 1): TensorFlow's grey image, or a map of one column."""
     return len(sides) == 4 and sides[3] == 1 and min(sides[1:3]) > 1
 
 

@@ -40,8 +40,7 @@ Crop: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int]]
 
 @dataclass(frozen=True)
 class Map:
-    """A tensor of the ONNX graph that depends on its input: a node's output, perhaps reshaped, padded, cropped or
-    reordered.
+    """A tensor that depends on the network's input: a node's output, perhaps reshaped, padded, cropped or reordered.
 
     Padding, crop and moves are pending: the next operation includes them, or a layer is appended that does them.
 
@@ -127,8 +126,7 @@ class Annotated:
 
 @dataclass(frozen=True, eq=False)
 class Layers:
-    """The network built so far from an ONNX graph: its nodes, the tensors of the operations read, and facts of the
-    file.
+    """The network built so far from an ONNX graph: its nodes, the tensors read so far, and facts of the file.
 
     Attributes:
         label: The file's name in errors.
@@ -159,14 +157,13 @@ class Layers:
     annotated: tuple[Annotated, ...] = ()
 
     def map(self, operation: OnnxOperation, position: int = 0) -> Map:
-        """Return an input of the operation as a ``Map``; RefusedError if it is a constant or has padding still to be
-        done."""
+        """Return an input of the operation as a ``Map``; RefusedError if it is constant or its padding is postponed."""
         value = self.padded(operation, position)
         require(value.padding == NO_PADDING, "padding must be in a convolution or directly before it")
         return value
 
     def padded(self, operation: OnnxOperation, position: int = 0, edge: bool = False) -> Map:
-        """Return an input of the operation as a ``Map``, whose padding (from a Pad before it) may still be to be done.
+        """Return an input of the operation as a ``Map``, which may have postponed padding from a Pad before it.
 
         Args:
             operation: The operation.
@@ -192,7 +189,7 @@ class Layers:
         return value, self.shape_of(value)
 
     def shape_of(self, value: Map) -> Shape:
-        """Return the shape of the node that a tensor is; ShapeError if the graph views it with other sides."""
+        """Return the shape of the node whose output a tensor is; ShapeError if the graph views it with other sides."""
         shape = self.nodes[value.node].shape
         fits = 2 <= len(value.shape) <= 4 and map_shape(value.shape) == shape
         view = (1, shape.channels, shape.height, shape.width)
@@ -200,7 +197,7 @@ class Layers:
         return shape
 
     def positions_of(self, value: Map) -> Shape:
-        """Return the shape of the node that a tensor is; ShapeError if side 1 of the tensor is not the channels.
+        """Return the shape of the node whose output a tensor is; ShapeError if side 1 is not the channels.
 
         The other sides may differ from the node's height and width, because the order of the positions is the same.
         """
@@ -265,15 +262,14 @@ class Layers:
         return larger.with_values(operation, Map(len(self.nodes), self._view(operation, shape)))
 
     def _view(self, operation: OnnxOperation, shape: Shape) -> tuple[int, ...]:
-        """Return a new output's shape with the number of sides of the operation's input map: 2, 3 or 4, the batch
-        first."""
+        """Return a new output's shape, the batch first, with as few sides as the operation's input map: 2, 3 or 4."""
         values = [self.value(name) for name in operation.inputs if name]
         rank = next((len(value.shape) for value in values if isinstance(value, Map)), 4)
         sides = (1, shape.channels, shape.height, shape.width)
         return (*sides[:2], *sides[6 - rank :]) if rank < 4 and set(sides[2 : 6 - rank]) == {1} else sides
 
     def _with_scale(self, operation: OnnxOperation) -> Mapping[int, Mark]:
-        """Return the facts per node, with the weight scale of the node that is about to be appended."""
+        """Return the file's facts per node, with the weight scale of the node that is about to be appended."""
         scale = self.scales.get(operation.inputs[1]) if len(operation.inputs) > 1 else None
         return self.marks if scale is None else {**self.marks, len(self.nodes): Mark(scale=scale)}
 

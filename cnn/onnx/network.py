@@ -238,8 +238,7 @@ def _rewritten(graph: Graph) -> Graph:
 
 
 def _notes(graph: Graph, label: str) -> tuple[str, ...]:
-    """Return sentences for the user about the network's input, if the file does not fix its meaning or has a batch
-    above 1."""
+    """Return sentences for the user on the network's input, if its meaning is a guess or its batch is above 1."""
     sides, notes, subject = "×".join(map(str, graph.shape[1:])), list[str](), f"{label}: the input {shown(graph.input)}"
     if graph.last == GUESSED:
         notes.append(f"{subject}, {sides}, is read with its channels last, since {GUESSED}")
@@ -313,8 +312,7 @@ def _walked(graph: Graph, label: str, picture: InputView, settled_input: bool = 
 
 
 def _taken(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Return the network with the layers of one operation; RefusedError or another error if it cannot become a
-    layer."""
+    """Return the network with the layers of one operation; RefusedError or another error if it cannot be a layer."""
     inputs = [name for name in operation.inputs if name]
     missing = [name for name in inputs if layers.value(name) is None]
     if missing:
@@ -346,7 +344,7 @@ def _read(layers: Layers, operation: OnnxOperation, inputs: Sequence[str]) -> La
 
 
 def _in_order(layers: Layers, names: Iterable[str]) -> Layers:
-    """Append layers that reorder the values of these tensors as postponed Transposes require, where layers can."""
+    """Append layers that reorder the values of these tensors as postponed Transposes require, if layers can."""
     for name in names:
         with suppress(RefusedError):  # then the host reorders the values
             layers = in_order(layers, name)

@@ -59,8 +59,7 @@ def padded(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _with_edges(layers: Layers, operation: OnnxOperation, source: Map, mode: str) -> Layers:
-    """Read a Pad with mode edge, reflect or wrap: edge is postponed to the next operation, the others become a
-    layer."""
+    """Read a Pad with mode edge, reflect or wrap: edge is postponed to the next operation, others become a layer."""
     around = _sides_of(layers, operation, len(source.shape))
     if around == NO_PADDING:
         return layers.with_values(operation, source)
@@ -98,8 +97,7 @@ def _repeated(layers: Layers, name: str, mode: str) -> Layers:
 
 
 def _in_turn(around: Padding, mode: str) -> tuple[Padding, ...]:
-    """Return the padding of each layer of a Pad: all sides in one, or rows, then columns if there would be too many
-    copies."""
+    """Return the padding of each layer of a Pad: all sides in one or, to limit copies, rows before columns."""
     rows, columns = around.top + around.bottom, around.left + around.right
     if mode == "wrap" or (1 + rows) * (1 + columns) <= MOST_COPIES:
         return (around,)

@@ -155,8 +155,7 @@ def with_gelus(graph: Graph) -> Graph:
 def _gelu_of(
     operation: OnnxOperation, producers: Mapping[str, OnnxOperation], constants: Mapping[str, Array]
 ) -> OnnxOperation | None:
-    """Return a Gelu operator that computes this operation's output; None if the output is not the GELU of one
-    tensor."""
+    """Return a Gelu operator that computes this operation's output; None if that is not the GELU of one tensor."""
     parts = list(_parts_of(operation, producers)) if operation.kind in _LAST else []
     if not any(part.kind in _CURVES for part in parts):
         return None
@@ -237,8 +236,7 @@ _STEPS = ("Add", "Clip", "Div", "Max", "Pow", "Reciprocal", "Sqrt")
 
 
 def with_norms(graph: Graph) -> Graph:
-    """Return the graph with one operator for each LayerNormalization or RMSNormalization written as several
-    operators."""
+    """Return the graph with one operator per LayerNormalization or RMSNormalization written as several operators."""
     return replaced(graph, _norm_of)
 
 
@@ -380,8 +378,7 @@ def _value(operation: OnnxOperation) -> Array | None:
 
 
 def with_channels_last(graph: Graph) -> Graph:
-    """Return the graph with the two Transposes around a softmax replaced by a move of the channels to the end
-    and back."""
+    """Return the graph with Transposes around a softmax changed to move the channels to the end and back."""
     producers = {name: operation for operation in graph.operations for name in operation.outputs}
     changed: dict[int, OnnxOperation] = {}
     for back in graph.operations:
@@ -416,8 +413,7 @@ def _swapped(graph: Graph, back: OnnxOperation, producers: Mapping[str, OnnxOper
 def _before(
     operation: OnnxOperation | None, kinds: Sequence[str], producers: Mapping[str, OnnxOperation]
 ) -> OnnxOperation | None:
-    """Return the operation that computes the operation's first input, if the operation is of one of these kinds; else
-    None."""
+    """Return the producer of the operation's first input, if the operation is of one of these kinds; else None."""
     reads = operation.inputs if operation is not None and operation.kind in kinds else ()
     return producers.get(reads[0]) if reads else None
 

@@ -219,8 +219,7 @@ def dilated_max_pool(
 
 
 def _of_blocks(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[PooledSide, PooledSide]) -> Layers:
-    """Append a space-to-depth layer that makes the phases of a dilated MaxPool channels of one map, and one
-    pool of it."""
+    """Append a space-to-depth layer that makes a dilated MaxPool's phases channels, and one pool of its output."""
     shape, step = layers.nodes[index].shape, sides[0].step
     blocks = Shape(shape.channels * step * step, shape.height // step, shape.width // step)
     layers = layers.grown(operation, "reorg", Reorg(step, "block"), blocks, index)
@@ -365,8 +364,7 @@ def average_pool(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _shares(operation: OnnxOperation, slide: Slide, weights: FloatArray) -> tuple[Factors, Factors]:
-    """Return, per output row and per output column, the share of an average pool's window that counts (is not
-    padding)."""
+    """Return, per output row and output column, the share of an average pool's window that counts, not padding."""
     shape, averaged, padding = slide.before, slide.shape, slide.padding
     sides = ((shape.height, averaged.height, padding.top), (shape.width, averaged.width, padding.left))
     counted = bool(operation.integer("count_include_pad", 0))

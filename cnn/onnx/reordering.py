@@ -77,8 +77,7 @@ def place(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _steps(array: Array, axis: int, side: int) -> tuple[int, int, int]:
-    """Return the first index, the last index and the step of a Gather's indices along one side, which must be
-    regular."""
+    """Return the first index, the last index and the step of a Gather's indices along one side."""
     listed = array.dtype.kind in "iu" and array.ndim <= 1 and 1 <= array.size <= MAX_CHANNELS
     require(listed and axis > 0, "it must gather by an integer or a list of integers, along any axis but the batch")
     numbers = [int(number) for number in array.ravel()]
@@ -110,16 +109,14 @@ def _asked(layers: Layers, operation: OnnxOperation, key: str, position: int) ->
 
 
 def _within(side: Side, places: range) -> Side:
-    """Return the selection that results from taking ``places`` of the rows, columns or channels that ``side``
-    selects."""
+    """Return the selection that results from taking ``places`` of what ``side`` selects: rows, columns or channels."""
     required = "(first, end) with at least one row, column or channel"
     require(len(places) >= 1, InvalidValueError("a range", (places.start, places.stop), required))
     return side[0] + side[1] * places.start, side[1] * places.step, len(places)
 
 
 def _cropped(layers: Layers, operation: OnnxOperation, rank: int, crop: tuple[Side, Side]) -> Layers:
-    """Select rows and columns of a map: append a layer if both have one step, else postpone the crop to the
-    next Slice."""
+    """Select rows and columns of a map: append a layer if both have one step, else postpone the crop."""
     (name,), ((_, down, rows), (_, across, columns)) = operation.outputs, crop
     value = layers.value(name)
     assert isinstance(value, Map)
@@ -298,8 +295,7 @@ def _parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:
 
 
 def _flat_parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:
-    """Yield each way to divide the sides of a reshaped map into parts of its channels and of its flattened
-    positions."""
+    """Yield each way to divide a reshaped map's sides into parts of its channels and of its flattened positions."""
     for first in range(1, len(sides) - 1):
         if math.prod(sides[1 : first + 1]) == shape.channels:
             yield _Parts(tuple(range(1, first + 1)), tuple(range(first + 1, len(sides))), ())
@@ -308,8 +304,7 @@ def _flat_parts_of(shape: Shape, sides: Sequence[int]) -> Iterator[_Parts]:
 def _moved(
     layers: Layers, operation: OnnxOperation, source: Map, axes: Sequence[int], order: Sequence[int]
 ) -> tuple[Layers, int]:
-    """Append a layer that reorders a node's channels as a Transpose of their parts; return the network and the new
-    node.
+    """Append a layer that reorders a node's channels as a Transpose of their parts; return network and new node.
 
     Args:
         layers: The network read so far.

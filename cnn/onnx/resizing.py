@@ -385,8 +385,7 @@ def respaced(layers: Layers, operation: OnnxOperation, index: int, places: tuple
 
 
 def _repeats(places: Array, step: int) -> tuple[int, int] | None:
-    """Return how often to repeat each pixel, and the first repeat to take, so that every ``step``-th repeat gives
-    ``places``.
+    """Return how often to repeat each pixel, and the first repeat to take, so that every ``step``-th is in ``places``.
 
     None if no number of repeats does that.
     """
@@ -452,8 +451,7 @@ class _Between:
         return low, (1 - beyond, beyond) if beyond else (Fraction(1),)
 
     def windows(self, stride: int) -> _Windows:
-        """Return the kernels along this side of the convolutions that compute the outputs of a block, with stride
-        ``stride``."""
+        """Return the kernels along this side of the convolutions, with stride ``stride``, of a block's outputs."""
         places = [self.shares(output) for output in range(self.places(stride))]
         blocks = -(-self.outputs // len(places))
         front = max(0, -min(low for low, _ in places))
@@ -657,6 +655,5 @@ def _times(side: ResizedSide, how: tuple[str, str]) -> int:
 
 
 def _taken(side: ResizedSide, how: tuple[str, str]) -> Picks | None:
-    """Return the regular subsampling by which mode nearest shrinks a side; None if it does not shrink or is not
-    regular."""
+    """Return the regular subsampling by which mode nearest shrinks a side; None if there is no such."""
     return Picks.from_places(side.nearest(*how), side.length) if side.outputs < side.length else None

@@ -123,8 +123,7 @@ def concat(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def _untied(layers: Layers, operation: OnnxOperation, joined: list[int]) -> tuple[Layers, list[int]]:
-    """Return the nodes for a Concat, after appending layers so that the input image or a relu6 can share a quantised
-    type.
+    """Return the nodes for a Concat, with layers appended so that the image or a relu6 can share a quantised type.
 
     All inputs of a concat must have one quantised type. The pixels of the input image and the outputs of a relu6 have
     fixed types, which other maps do not have. A layer that changes no value is therefore appended to them, and its
@@ -191,8 +190,7 @@ def split(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def space_to_depth(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read an ONNX SpaceToDepth: pixel (row, column) of a block becomes channel (row · blocksize + column) · channels +
-    c."""
+    """Read an ONNX SpaceToDepth: append a space-to-depth layer with block order."""
     source, shape = layers.picture(operation)
     s = operation.integer("blocksize", 0)
     fits = s >= 1 and not (shape.height % s or shape.width % s)
@@ -249,8 +247,7 @@ def reordered(layers: Layers, operation: OnnxOperation, index: int, channels: Ar
 
 
 def _in_order(op: Op, channels: Array) -> Convolution | Dense | None:
-    """Return the convolution or dense layer with its filters reordered; None for another operation or several
-    groups."""
+    """Return the convolution or dense layer with its filters reordered; None for other operations or several groups."""
     if not (isinstance(op, Dense) or (isinstance(op, Convolution) and op.groups == 1)):
         return None
     norm = op.batch_norm
@@ -277,8 +274,8 @@ def gather(layers: Layers, operation: OnnxOperation) -> Layers:
 
 
 def integers(layers: Layers, operation: OnnxOperation, key: str, position: int) -> tuple[int, ...] | None:
-    """Return an operator's integers, from the attribute ``key`` or, in newer opsets, input ``position``; None if left
-    out."""
+    """Return an operator's integers, from attribute ``key`` or, in newer opsets, input ``position``; None if
+    left out."""
     if key in operation.attributes:
         return operation.integers(key, ())
     if layers.optional(operation, position) is None:

@@ -147,8 +147,7 @@ def slid(layers: Layers, operation: OnnxOperation, source: Map, window: Sequence
 def pads_of(
     operation: OnnxOperation, sides: Sequence[int], window: Sequence[int], strides: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Return a window operator's padding before (top, left) and after (bottom, right), from ``pads`` or
-    ``auto_pad``."""
+    """Return a window operator's padding before (top, left) and after (bottom, right), by ``pads`` or ``auto_pad``."""
     mode = operation.text("auto_pad", "NOTSET")
     if mode in ("NOTSET", "VALID"):
         pads = operation.integers("pads", (0, 0, 0, 0)) if mode == "NOTSET" else (0, 0, 0, 0)
@@ -249,8 +248,7 @@ def _inside(places: int, step: int, stride: int, front: int, length: int, output
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The division of an output into blocks: one convolution computes one position of all blocks, interleaving joins
-    them.
+    """The division of an output into blocks: one convolution computes one position of all blocks.
 
     Attributes:
         spread: Rows and columns of a block.
@@ -292,7 +290,7 @@ def side_by_side(
 
 
 def _mark_of(op: Convolution, mark: Mark) -> Mark:
-    """Return the facts of the file with the weight scales repeated for all filters of a convolution."""
+    """Return the file's facts about a convolution, with its weight scales repeated for all its filters."""
     if mark.scale is None or mark.scale.size == 1:
         return mark
     return replace(mark, scale=np.tile(mark.scale, len(op.weights) // mark.scale.size))

@@ -136,8 +136,7 @@ def _transposed(_: Layers, operation: OnnxOperation, sources: Sequence[_Part]) -
 
 
 def _softmax(layers: Layers, operation: OnnxOperation, sources: Sequence[_Part]) -> list[_Part]:
-    """Return the host-computed tensor followed by a softmax along one axis or, before opset 13, over all sides from it
-    on."""
+    """Return the host-computed tensor after a softmax along one axis or, before opset 13, over all sides from it on."""
     (source,) = sources
     later, shape = layers.opset >= LAST_AXIS_OPSET, source.shape
     axis = position_of(operation.integer("axis", -1 if later else 1), len(shape))

@@ -97,8 +97,7 @@ def sensitivities(
     choices: Sequence[LayerBits],
     progress: Progress = silent,
 ) -> dict[int, dict[LayerBits, float]]:
-    """Return, per layer and choice of bits, the share of the outputs' energy that becomes error if only it has fewer
-    bits.
+    """Return, per layer and choice of bits for it alone, the share of the outputs' energy that becomes error.
 
     Only this layer has fewer bits, and all others have the most.
 

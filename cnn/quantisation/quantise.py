@@ -362,14 +362,12 @@ def _plain_requantiser(ratio: float, zeros: int, output: TensorType, activation:
 
 
 def _ending(activation: str, output: TensorType) -> str:
-    """Return the requantiser's activation: "linear" if the output has a zero point, because saturation then is the
-    ReLU."""
+    """Return the requantiser's activation: "linear" if the output has a zero point, because saturation is the ReLU."""
     return "linear" if output.zero_point else activation
 
 
 def requantiser_for(ratio: Doubles, bias: Longs, activation: str, node: Node) -> Requantiser:
-    """Return a Requantiser with m / 2^s ≈ ``ratio`` per channel, with the greatest m that 16 bits hold and 1 ≤
-    s ≤ 47."""
+    """Return a Requantiser with m / 2^s ≈ ``ratio`` per channel, with the greatest m of 16 bits and 1 ≤ s ≤ 47."""
     shift = _shifts(ratio, node)
     multiplier = np.maximum(np.rint(np.ldexp(ratio, shift)), 1).astype(np.int64)
     return Requantiser(bias, multiplier, _negative(ratio, shift, multiplier, activation), shift.astype(np.int64))

@@ -88,8 +88,7 @@ class Reconstruction:
         return RoundedFilters(rows, scale, bias)
 
     def _samples(self, index: int, op: Convolution) -> tuple[Doubles, Doubles]:
-        """Return a convolution's sampled float inputs and dequantised inputs, each [groups, weights per filter,
-        samples]."""
+        """Return sampled float and dequantised inputs of a convolution, [groups, weights per filter, samples] each."""
         node = self._network.nodes[index]
         source, shape = node.inputs[0], node.shape
         count = min(shape.height * shape.width, -(-MOST_SAMPLES // len(self._pictures)))
@@ -108,8 +107,7 @@ _FIELDS = ("rows", "scale", "bias")
 
 
 def _joined(samples: Sequence[FloatArray], op: Convolution) -> Doubles:
-    """Return the samples of all images as [groups, weights per filter, samples] from [channels · taps, samples] per
-    image."""
+    """Return [groups, weights per filter, samples] of all images, from [channels · taps, samples] per image."""
     every = np.concatenate(samples, axis=1)
     return every.reshape(op.groups, -1, every.shape[1]).astype(np.float64)
 
@@ -124,8 +122,7 @@ def _gathered(array: FloatArray, op: Convolution, places: tuple[npt.NDArray[np.i
 
 
 def _round_group(filters: Filters, grid: WeightGrid, exact: Doubles, approximate: Doubles) -> RoundedFilters:
-    """Return the integer filters of one group, fitted to its float and quantised inputs [weights per filter,
-    samples]."""
+    """Return the integer filters of one group, fitted to float and quantised inputs [weights per filter, samples]."""
     target = filters.rows @ exact + filters.bias[:, None]
     mean = approximate.mean(axis=1)
     centred = approximate - mean[:, None]
@@ -153,8 +150,7 @@ def _fit(rows: Doubles, residual: Doubles, inputs: Doubles) -> Doubles:
 
 
 def _damped(inputs: Doubles, share: float) -> Doubles:
-    """Return the inputs' second-moment matrix, [inputs, inputs], with a share of its mean diagonal added to the
-    diagonal."""
+    """Return the second moments of inputs, [inputs, inputs], with a share of their mean added to the diagonal."""
     energy = inputs @ inputs.T / inputs.shape[1]
     energy[np.diag_indices_from(energy)] += share * np.mean(np.diag(energy)) + 1e-12
     return np.asarray(energy)

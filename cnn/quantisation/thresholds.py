@@ -67,8 +67,7 @@ def least_products(values: Longs, shift: Longs, halves: str) -> Longs:
 
 
 def _least_sum(needed: Longs, by: Requantiser) -> Longs:
-    """Return the least accumulator acc for which the Requantiser's product (acc + bias) · multiplier reaches
-    ``needed``.
+    """Return the least accumulator acc for which a Requantiser's (acc + bias) · multiplier reaches ``needed``.
 
     If ``needed`` ≤ 0, the least acc + bias is not above 0, so that ``negative`` multiplies it. Otherwise ``multiplier``
     does.

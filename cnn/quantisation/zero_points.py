@@ -175,8 +175,7 @@ def _rises(network: Network, group: Sequence[int]) -> bool:
 
 
 def _ends(node: Node) -> bool:
-    """Return whether the node's activation is a ReLU or ReLU6, which saturation computes if the output has a zero
-    point."""
+    """Return whether the node's activation is ReLU or ReLU6, which saturation computes if there is a zero point."""
     return isinstance(node.op, (Convolution, Dense, Add)) and node.op.activation in ENDING
 
 

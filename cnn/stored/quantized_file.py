@@ -103,8 +103,7 @@ def _node_header(node: QNode) -> dict[str, Any]:
 
 
 def _options(op: QOp) -> dict[str, Any]:
-    """Return the fields of an operation, apart from arrays, for the file; LATER_OPTIONS are left out at their
-    default."""
+    """Return an operation's fields, apart from arrays, for the file, without LATER_OPTIONS at their default."""
     plain = [f for f in fields(op) if f.name not in ("weights", "requantiser", "table")]
     needed = [f.name for f in plain if f.name not in LATER_OPTIONS or getattr(op, f.name) != f.default]
     options = {name: _plain(getattr(op, name)) for name in needed}

@@ -198,8 +198,7 @@ def _text(value: Any) -> str:
 
 
 def _label(value: Any) -> str:
-    """Return a class label from the JSON header, which may contain any characters; InvalidValueError if it is not a
-    text."""
+    """Return a class label from the JSON header, of any characters; InvalidValueError if it is not a text."""
     if not is_label(value):
         raise InvalidValueError("a label", value, "a text")
     return str(value)

@@ -31,8 +31,7 @@ EPSILON = 1e-5
 
 
 def topology_of(network: Network, bits: int, fit: str) -> Topology:
-    """Return the topology (layers without numbers) for training a float network with weights and activations of
-    ``bits``.
+    """Return the topology (layers without numbers) to train a float network with weights and activations of ``bits``.
 
     The place of every error is a layer that cannot be trained.
 
@@ -112,8 +111,7 @@ def _readers(network: Network, index: int) -> list[Node]:
 
 
 def normalised(network: Network, topology: Topology) -> list[bool]:
-    """Return, per convolution or dense layer, whether the float network has a batch norm there, which training
-    keeps."""
+    """Return, per convolution or dense layer, whether the float network has a batch norm, which training keeps."""
     nodes = {node.name: node for node in network.nodes}
     return [
         kernel.output_bits is not None and _weighted(nodes[layer.name]).batch_norm is not None
@@ -122,8 +120,7 @@ def normalised(network: Network, topology: Topology) -> list[bool]:
 
 
 def begin(trained: QuantisedNetwork, network: Network, pictures: Tensor) -> None:
-    """Initialise a trainable network from a float network's weights; images decide its quantisation steps, means and
-    variances.
+    """Initialise a trainable network from a float network; images decide its steps, means and variances.
 
     A value of the float network is the trained network's value times a factor per channel. This function tracks the
     factors from layer to layer.
@@ -159,8 +156,7 @@ def begin(trained: QuantisedNetwork, network: Network, pictures: Tensor) -> None
 
 
 def _reaches(trained: QuantisedNetwork, folded: Network, pictures: Tensor) -> dict[int, float]:
-    """Return, per group of tensors with one quantisation step because they are added, the real value of the greatest
-    integer.
+    """Return, per group of tensors that additions tie to one step, the real value of the greatest integer.
 
     The value suits the largest range of the group's tensors. folded: the float network without batch norms.
     """

@@ -61,8 +61,7 @@ class QuantisedConvolution(nn.Module):
 
     @property
     def step(self) -> Tensor:
-        """The quantisation step of the weights (real value of an integer 1) per filter, which LSQ learns by its
-        logarithm."""
+        """The real value of a weight's integer 1 per filter (quantisation step), which LSQ learns by its logarithm."""
         return self.log_step.exp()
 
     def forward(self, values: Tensor, step: Tensor, out_step: Tensor | None) -> Tensor:

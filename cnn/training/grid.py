@@ -71,15 +71,14 @@ def tensor(values: npt.NDArray[Any]) -> Tensor:
 
 
 def as_grid(output: Tensor, grid: HeadGrid) -> Tensor:
-    """Return a head's output [n, anchors · (5 + classes), rows, columns] as [n, anchors, rows, columns, 5 +
-    classes]."""
+    """Return [n, anchors, rows, columns, 5 + classes] from a head's output [n, anchors · (5 + classes), rows,
+    columns]."""
     parts = output.view(len(output), len(grid.anchors), 5 + grid.classes, grid.rows, grid.columns)
     return parts.permute(0, 1, 3, 4, 2)
 
 
 def decode_boxes(values: Tensor, grid: HeadGrid) -> Tensor:
-    """Return the boxes x0, y0, x1, y1 in pixels of a head's output, [n, anchors, rows, columns, 4], as darknet decodes
-    them."""
+    """Return a head's boxes, x0, y0, x1, y1 in pixels, [n, anchors, rows, columns, 4], decoded as by darknet."""
     import torch
 
     device = values.device

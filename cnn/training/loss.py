@@ -124,7 +124,7 @@ def common_and_union(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def targets(truths: list[npt.NDArray[np.float32]], grid: HeadGrid) -> Targets:
-    """Return the training targets of all labelled objects of a batch; each gets the anchor of the most similar
+    """Return the training targets of all labelled objects of a batch, each with the anchor of the most similar
     shape."""
     import torch
 
@@ -150,8 +150,7 @@ def _likeness(rows: npt.NDArray[Any], grid: HeadGrid) -> npt.NDArray[np.float64]
 
 
 def near_truths(boxes: Tensor, truths: list[npt.NDArray[np.float32]], cells: Any) -> tuple[Tensor, Tensor]:
-    """Return a mask of predicted boxes with IoU ≥ NEAR_IOU to an object that they are not assigned to, and its class
-    for each.
+    """Return a mask of boxes that reach NEAR_IOU with an object that they are not assigned to, and its class for each.
 
     Darknet only exempts these boxes from the loss of objectness. Their class is then never learnt, so that a second box
     of another class can appear on an object, and suppression within a class cannot remove it. So their class is
@@ -180,8 +179,7 @@ def near_truths(boxes: Tensor, truths: list[npt.NDArray[np.float32]], cells: Any
 
 
 def one_object_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: HeadGrid) -> Tensor:
-    """Return the UltraNet training loss of a batch: for the choice of the cell, and for the box averaged over its
-    anchors.
+    """Return the UltraNet training loss of a batch: the choice of the cell, and its box averaged over anchors.
 
     In a picture without an object, no cell must be chosen.
 
@@ -221,8 +219,7 @@ def one_object_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid:
 def averaged_boxes(
     answers: Tensor, row: npt.NDArray[np.int64], column: npt.NDArray[np.int64], grid: HeadGrid
 ) -> Tensor:
-    """Return one box in pixels per cell, [n, 4], averaged over the anchors of the cell's values [n, anchors, 5 +
-    classes]."""
+    """Return one box in pixels per cell, [n, 4], averaged over its anchors, from [n, anchors, 5 + classes]."""
     import torch
 
     device = answers.device

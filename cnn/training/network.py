@@ -68,8 +68,7 @@ class QuantisedNetwork(nn.Module):
     # ------------------------------------------------------------ forward
 
     def forward(self, pictures: Tensor) -> list[Tensor]:
-        """Return the input maps of the detection heads, or the last layer's output, for images [n, channels, height,
-        width]."""
+        """Return the inputs of the detection heads, or the last layer's output, for images [n, C, H, W]."""
         outputs = self.layers_of(pictures)
         heads = [layer.inputs[0] for layer in self.topology.layers if isinstance(layer.op, Detection)]
         return [outputs[index] for index in heads or [len(outputs) - 1]]
@@ -118,8 +117,7 @@ class QuantisedNetwork(nn.Module):
         return steps if self.training else steps.detach()
 
     def step(self, index: int) -> Tensor:
-        """Return the quantisation step (real value of an integer 1) of the input image, index 0, or of a layer's
-        output."""
+        """Return the real value of an integer 1 (step) of the input image, index 0, or of a layer's output."""
         group = self.groups[index]
         return self.log_steps.new_tensor(1 / PICTURE_LEVELS) if group < 0 else self.steps[group]
 
@@ -178,8 +176,7 @@ class QuantisedNetwork(nn.Module):
                     parameter.copy_(torch.from_numpy(np.array(arrays[name], np.float32)))
 
     def exported(self) -> tuple[Topology, dict[str, FloatArray]]:
-        """Return the topology and the float arrays of the trained network, as ``make_exported`` (cnn.exported) reads
-        them."""
+        """Return the topology and the float arrays of the trained network, as ``make_exported`` takes them."""
         with torch.no_grad():
             arrays = self._folded_arrays() if self.method == "lsq" else self._plain_arrays()
             return self._fitting(self._with_scales(), arrays), arrays
@@ -228,8 +225,7 @@ class QuantisedNetwork(nn.Module):
         return float(self.step(index).detach()) * (PICTURE_LEVELS if group < 0 else self.levels[group])
 
     def _fitting(self, topology: Topology, arrays: Mapping[str, FloatArray]) -> Topology:
-        """Return the topology with extra_bits, the extra precision of multipliers, lowered until every
-        multiplier fits."""
+        """Return the topology with extra_bits, the precision of multipliers, lowered until every multiplier fits."""
         greatest = max((self._multiplier(layer, kernel, arrays) for layer, kernel in self._clipped), default=0.0)
         bits = topology.extra_bits
         while bits and greatest * 2.0**bits > MULTIPLIER_LIMIT - 1:
@@ -271,8 +267,7 @@ def _array(values: Tensor) -> FloatArray:
 
 
 def rearranged(op: Any, inputs: list[Tensor]) -> Tensor:
-    """Return the output of a pool, concat, upsample or reorg for inputs [n, channels, height, width]; else the
-    input."""
+    """Return the output of a pool, concat, upsample or reorg for inputs [n, C, H, W]; for others, the input."""
     values = inputs[0]
     if isinstance(op, MaxPool):
         pad = op.padding
@@ -333,8 +328,7 @@ def _levels(topology: Topology, groups: Sequence[int]) -> tuple[int, ...]:
 
 
 def _check(topology: Topology) -> None:
-    """Raise an error if a layer cannot be trained: one-bit weights, or another activation or requantiser than
-    supported."""
+    """Raise an error if a layer cannot be trained: one-bit weights, or an unsupported activation or requantiser."""
     for layer, kernel in topology.kernels:
         if kernel.weight_bits == 1:
             raise RangeError(

@@ -28,8 +28,7 @@ Channels = npt.NDArray[np.intp]
 
 
 def pruned(network: Network, share: float) -> Network:
-    """Return the network without the lightest ``share`` of filters in each convolution that only other weighted layers
-    read.
+    """Return the network without the lightest ``share`` of filters of layers that only weighted layers read.
 
     Layers that joins, heads or groups read keep all filters. Every layer keeps at least MULTIPLE.
 

@@ -42,8 +42,7 @@ _KEY = re.compile(r"(conv|pool|linear)_\d{1,4}")
 
 @dataclass(frozen=True)
 class Entry:
-    """A layer of UltraNet's config.json, translated to a layer of a topology JSON, with the shapes that the file
-    states.
+    """A layer of UltraNet's config.json, translated to a layer of a topology JSON, with the file's stated shapes.
 
     Attributes:
         layer: The layer as an object of the exported form's JSON.

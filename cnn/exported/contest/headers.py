@@ -71,8 +71,7 @@ class ConfigLayer:
     source: str
 
     def number(self, key: str) -> int:
-        """Return a number of the layer's #defines, such as "IFM_CH"; MissingValueError if the file does not
-        define it."""
+        """Return a number of the layer's #defines, such as "IFM_CH"; MissingValueError if it is not defined."""
         if key not in self.numbers:
             raise MissingValueError(f"{self.name.upper()}_{key}", where=self.source)
         return self.numbers[key]
@@ -184,8 +183,7 @@ def _pooled(unit: ConfigLayer, shape: tuple[int, ...]) -> int:
 
 
 def _entry(unit: ConfigLayer, shifts: bool) -> Entry:
-    """Return a layer of config.h as an ``Entry``; ``shifts`` says whether param.h has inc and bias to requantise its
-    sums."""
+    """Return a layer of config.h as an ``Entry``; ``shifts``: whether param.h has inc and bias for its sums."""
     layer: dict[str, Any] = {"name": unit.name, "weight_bits": unit.number("W_BIT")}
     layer["integers"] = layer["weight_bits"] != 1
     if shifts:
@@ -226,8 +224,7 @@ def _named(words: Mapping[str, FoldedArray], name: str, unit: ConfigLayer) -> Fo
 
 
 def _weights(unit: ConfigLayer, kernel: Kernel, words: FoldedArray) -> IntArray:
-    """Return a layer's weights [filters, channels, rows, columns] from the words of param.h, in which channels vary
-    fastest."""
+    """Return a layer's weights, [filters, channels, rows, columns], unpacked from the words of param.h."""
     bits, simd, pes = unit.number("W_BIT"), unit.number("SIMD"), unit.number("PE")
     filters, channels, rows, columns = kernel.weights
     taps = channels * rows * columns

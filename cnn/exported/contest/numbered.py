@@ -26,20 +26,19 @@ _PARTS = {0: (False, False), 1: (True, False), 5: (False, True), 6: (True, True)
 
 @dataclass(frozen=True)
 class Parts:
-    """Whether the .npz has a bias and a batch norm for a layer, in addition to its weights."""
+    """The presence of a bias and of a batch norm for one layer in an .npz, in addition to its weights."""
 
     bias: bool
     norm: bool
 
 
 def is_numbered(names: Container[str]) -> bool:
-    """Return whether the arrays are named by numbers, arr_0, arr_1 …"""
+    """Return whether the arrays of an .npz are named by numbers, arr_0, arr_1 …, as UltraNet's exporter names them."""
     return "arr_0" in names
 
 
 def layer_parts(shapes: Shapes, file: str) -> tuple[Parts, ...]:
-    """Return, per layer with weights in order, whether an .npz has its bias and batch norm, found from names and
-    shapes.
+    """Return, per layer with weights, whether an .npz has its bias and batch norm, found from names and shapes.
 
     Raises:
         ChoiceError: No layer has this number of arrays after its weights.
@@ -91,7 +90,6 @@ def read_numbered(path: Path, shapes: Shapes, epsilon: float | None) -> tuple[di
 
 
 def _stored(shape: tuple[int, ...], written: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Return the array shape that the file must have: ``shape``, or [outputs, inputs] if a linear layer is
-    stored so."""
+    """Return the array shape that the file must have: ``shape``, or [outputs, inputs] for a stored matrix."""
     matrix = (shape[0], prod(shape[1:])) if len(shape) == 4 else shape
     return matrix if written == matrix else shape

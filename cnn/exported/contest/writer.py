@@ -52,8 +52,7 @@ class Link:
 
     @property
     def shifts(self) -> MultiplyShift | None:
-        """The requantiser (inc, bias and shift) of a conv or linear layer; None if its output is the accumulators
-        themselves."""
+        """The requantiser (inc, bias and shift) of a conv or linear layer; None if it outputs its accumulators."""
         by = self.convolution.requantiser
         return by if isinstance(by, MultiplyShift) else None
 
@@ -203,8 +202,7 @@ def config_text(chain: Chain, reading: PictureReading, trained: Topology | None)
 
 
 def _scale(link: Link) -> float | None:
-    """Return the factor from the last layer's sums to real outputs in config.json; None if it is 1 or does not
-    apply."""
+    """Return the factor from the last layer's sums to real outputs in config.json; None if it is 1 or unused."""
     if link.shifts is not None:
         return None
     scale = link.node.type.scale * link.convolution.weight_type.high / link.source.type.scale
@@ -223,8 +221,7 @@ def _entry(link: Link) -> dict[str, Any]:
 
 
 def _bits(link: Link) -> dict[str, int]:
-    """Return the keys w_bit, out_bit and l_shift of a layer for config.json, without those that have the exporter's
-    default."""
+    """Return a layer's keys w_bit, out_bit and l_shift for config.json, if they differ from the exporter's defaults."""
     bits, standard = {"w_bit": link.bits[0]}, {"w_bit": WEIGHT_BITS, "out_bit": VALUE_BITS, "l_shift": L_SHIFT}
     if link.shifts is not None:
         bits |= {"out_bit": link.node.type.datatype.bits, "l_shift": link.l_shift}

@@ -55,8 +55,7 @@ REMEDY = "annotate the datatype that it has, or quantise it with QONNX's Quant o
 
 @dataclass(frozen=True, eq=False)
 class ValueRange:
-    """The real values that a layer's output can have: sums of whole multiples of ``steps``, from ``low`` to
-    ``high``."""
+    """The real values that a layer can give: sums of whole multiples of ``steps``, from ``low`` to ``high``."""
 
     steps: Doubles
     low: float
@@ -256,8 +255,7 @@ def _made(steps: Doubles, lows: Sequence[float] | Doubles, highs: Sequence[float
 
 
 def _settled(layers: Layers, graph: Graph, reaches: Sequence[ValueRange | None]) -> tuple[Layers, tuple[str, ...]]:
-    """Return the network with a quantised type for each layer whose sums are integers that nothing quantises; also
-    notes."""
+    """Return the network with a quantised type for each layer whose integer sums nothing quantises; also notes."""
     said = {tensor.index: tensor for tensor in layers.annotated if tensor.node.op is layers.nodes[tensor.index].op}
     read = {i for node in layers.nodes for i in node.inputs if not isinstance(node.op, Output)}
     whole = graph.lowest is not None and graph.input in graph.annotations

@@ -36,8 +36,7 @@ READERS = frozenset({"Cast", "ConvInteger", "DequantizeLinear", "MatMulInteger",
 
 
 def check_reader(layers: Layers, operation: OnnxOperation) -> bool:
-    """Return whether the operation passes the network's integer input on unchanged; RefusedError if it computes with
-    it.
+    """Return whether the operation passes the network's integer input on; RefusedError if it computes with it.
 
     Raises:
         RefusedError: The operation computes with these integers.

@@ -74,8 +74,7 @@ def _of_sums(layers: Layers, index: int) -> bool:
 
 
 def _behind(layers: Layers, index: int, type_: TensorType, outputs: Sequence[str]) -> Layers:
-    """Return the network with the Clip ``index`` moved after the quantiser of its output, or removed, if its input
-    allows."""
+    """Return the network with the Clip ``index`` moved after its output's quantiser or removed, if that is possible."""
     (source,) = layers.nodes[index].inputs
     node, mark = layers.nodes[source], layers.mark(source)
     is_given = any(isinstance(value, Map) and value.node == source for value in map(layers.value, outputs))

@@ -326,8 +326,7 @@ def _sums(
 
 
 def _least(weights: IntArray, datatype: DataType) -> DataType:
-    """Return the datatype for weights in the file: TERNARY if weights of the type BIPOLAR include a 0, else
-    ``datatype``."""
+    """Return the datatype of weights for the file: TERNARY if BIPOLAR weights include a 0, else ``datatype``."""
     return TERNARY if datatype == BIPOLAR and not weights.all() else datatype
 
 
@@ -360,7 +359,7 @@ def _has_thresholds(writer: FileWriter, node: QNode) -> bool:
 
 
 def _counted(writer: FileWriter, node: QNode, source: str, edges: npt.NDArray[np.floating[Any]]) -> str:
-    """Write a MultiThreshold for a node's output. Its thresholds are half a sum lower, so that float rounding has no
+    """Write a MultiThreshold for a node's output. Thresholds are half a sum lower, so that float rounding has no
     effect."""
     datatype, type_ = node.type.datatype, node.type
     return writer.put(

@@ -164,8 +164,7 @@ class FileRequantiser:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """An integer requantiser fitted to a file's float requantisation, and how many sums give another output than in the
-    file.
+    """An integer requantiser fitted to a file's float requantisation, and the number of sums that differ from it.
 
     Attributes:
         by: The requantiser.
@@ -240,8 +239,8 @@ def fitted_to_pixels(rule: FileRequantiser, activation: str, node: Node, most: i
 def _early(
     rule: FileRequantiser, reach: Reach, activation: str, node: Node, levels: Longs, edges: Longs, halves: str
 ) -> tuple[Requantiser, Longs]:
-    """Return the best-fitting Requantiser (bias before the product), tried with biases and multipliers near the exact
-    ones."""
+    """Return the best-fitting Requantiser (bias before the product), among biases and multipliers near the
+    exact ones."""
     room = (1 << 31) - 1 - reach.greatest
     bias = np.rint(np.clip((rule.offset + rule.zero) / rule.ratio, -room, room)).astype(np.int64)
     nearest = requantiser_for(np.minimum(rule.ratio, GREATEST_RATIO), bias, activation, node)
@@ -294,7 +293,8 @@ def _better(where: npt.NDArray[np.bool_], old: tuple[Longs, Longs], new: tuple[L
 
 
 def _middle(multiplier: Longs, needed: Longs, edges: Longs, reach: Reach, otherwise: Longs) -> Longs:
-    """Return, per channel, the middle of the offsets with which all output edges are at the file's sums.
+    """Return, per channel, the middle of all offsets with which each output value begins at the same sum as in the
+    file.
 
     If there is no such offset, return the one with the least error on both sides. If no sum has an edge, return
     ``otherwise``.

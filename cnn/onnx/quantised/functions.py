@@ -144,8 +144,7 @@ class FloatSums:
 
 @dataclass(frozen=True)
 class WholeSums:
-    """Sums of all channels as integers of one scale: real value (integer + part) · unit, integers ``low`` to
-    ``high``."""
+    """Sums of all channels as integers ``low`` … ``high`` of one scale: real value (integer + part) · unit."""
 
     unit: float
     part: float
@@ -187,8 +186,7 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class FunctionTables:
-    """A requantiser of a layer's sums to intermediate integers, and the lookup tables of the activations that read
-    them.
+    """A requantiser of a layer's sums to intermediate integers, and the lookup tables that activations need for these.
 
     Attributes:
         type: The type of the intermediate integers.
@@ -251,7 +249,7 @@ class Functions:
         self.tables: dict[int, Table] = {}
 
     def at(self, index: int) -> AtNode:
-        """Return the activations as seen from the node ``index``."""
+        """Return the activations that read node ``index``, or that it is, as an ``AtNode``."""
         return AtNode(self, index)
 
     def mark(self, index: int) -> Mark:
@@ -314,7 +312,7 @@ class AtNode:
         return {i: self.all.reader(i, activation) for i in self.all.readers[self.index].functions}
 
     def compared(self, made: FunctionTables, sums: Longs, floats: Doubles) -> FunctionTables:
-        """Return ``made`` with its tables' differences from the file for these sums and their real values.
+        """Return the lookup tables ``made`` with their differences from the file, for these sums and real values.
 
         Args:
             made: The requantiser and the tables.
@@ -409,8 +407,7 @@ def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int,
             readers.setdefault(source, []).append(index)
 
     def found(index: int) -> tuple[tuple[int, ...], bool]:
-        """Return the activations that read the node's output, also through operations that move values; and if they are
-        alone.
+        """Return the activations that read the node's output, directly or moved, and whether only they read it.
 
         There are no functions if a reader cannot take the sums themselves.
         """
@@ -469,7 +466,7 @@ def between(
 
 
 def nearest(readings: Iterable[R], cost: Callable[[R], tuple[float, ...]]) -> R:
-    """Return the first reading that does not differ from the file, or else the first of those that differ least.
+    """Return the first candidate that does not differ from the file, or else the one with the least ``cost``.
 
     Readings after one without a difference are not computed.
 
@@ -514,8 +511,7 @@ def _told_apart(ends: tuple[float, float], functions: Sequence[Function]) -> tup
 
 
 def _jump(ends: tuple[float, float], functions: Sequence[Function]) -> float:
-    """Return the real value at which an activation's output jumps most; 0 if it never jumps by more than one
-    integer."""
+    """Return the real value at which an activation's output jumps most; 0 if it jumps by at most one integer."""
     low, high = ends
     for _ in range(CLOSER):
         x = np.linspace(low, high, PLACES)
@@ -528,8 +524,7 @@ def _jump(ends: tuple[float, float], functions: Sequence[Function]) -> float:
 
 
 def _corners(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[float, ...]:
-    """Return real values at which a piece of a piecewise-linear table should begin, such as jumps; (0.0,) if none is
-    known.
+    """Return real values at which a piece of a piecewise-linear table should begin, such as jumps; else (0.0,).
 
     They are a jump, and the values at which one of several functions stops changing. If there is none, 0 is returned.
     """
@@ -601,8 +596,7 @@ def _built(
     type_: TensorType,
     ends: tuple[float, float],
 ) -> FunctionTables:
-    """Return the lookup tables for the intermediate integers that the requantiser ``by`` gives, with their
-    differences."""
+    """Return lookup tables for the intermediate integers that the requantiser ``by`` gives, with their differences."""
     sums = sums.joined(by)
     row, integers, weights = _told_sums(sums, type_, ends)
     x: Doubles = np.asarray((integers + sums.shift[row]) * sums.unit[row], np.float64)
@@ -622,8 +616,8 @@ def _built(
 
 
 def _difference(table: Table, read: DataType, places: Longs, right: Longs, weights: Longs) -> Difference:
-    """Return how a lookup table differs from the right outputs at ``places``, its inputs, each counted ``weights``
-    times."""
+    """Return the difference of a lookup table from the right outputs at ``places``, its inputs, counted by
+    ``weights``."""
     off = np.abs(looked_up(table, places, read) - right)
     return Difference(int(off.max()), int(weights[off > 0].sum()), int(weights.sum()))
 

@@ -327,8 +327,7 @@ def _with_type(
     mark: Mark,
     node: Node,
 ) -> LayerReading:
-    """Return an addition, product or average pool whose sums are requantised, or compared with the file's
-    thresholds."""
+    """Return an addition, product or average pool with its sums requantised, or compared with the file's thresholds."""
     if mark.thresholds is not None:
         return LayerReading(sums.op(_compared(mark.thresholds, sums.step, sums.zero, node)), type_)
     activation = getattr(op, "activation", "linear")

@@ -239,8 +239,7 @@ def _rejoined(layers: Layers, operation: OnnxOperation, source: Map, target: Ten
 
 
 def _pixels(layers: Layers, node: int, target: TensorType) -> Layers:
-    """Return the network with the input image marked as quantised: its integers are the pixels, its scale is the
-    file's."""
+    """Return the network with the input image marked as quantised: integers are pixels, the scale is the file's."""
     scale = np.full(1, target.scale, np.float32)
     return layers.marked(node, replace(layers.mark(node), type=PIXEL, scale=scale))
 
@@ -282,8 +281,7 @@ def _moved_from(layers: Layers, index: int) -> TensorType | None:
 
 
 def _raw(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> Layers:
-    """Read the DequantizeLinear of an integer input image: append a 1×1 convolution that gives pixels the
-    file's scale."""
+    """Read the DequantizeLinear of an integer input image: a 1×1 convolution gives pixels the file's scale."""
     shape, unsigned = layers.nodes[source.node].shape, target.zero_point - target.datatype.low
     require(target.datatype.bits == 8, RangeError("bits of a pixel", target.datatype.bits, 8, 8))
     gain = np.full(shape.channels, 255 * target.scale, np.float32)

@@ -143,8 +143,7 @@ def _zero(view: _Graph, quant: OnnxOperation) -> Array | None:
 
 
 def _same_grid(view: _Graph, quant: OnnxOperation) -> tuple[OnnxOperation, ...] | None:
-    """Return the DequantizeLinears that read a QuantizeLinear with its own scale and zero point; None for other
-    readers.
+    """Return the DequantizeLinears that read a QuantizeLinear with its own scale; None if it has other readers.
 
     Return None if there are other readers.
     """
@@ -218,8 +217,7 @@ def _divided(view: _Graph, quant: OnnxOperation, taken: str) -> dict[int, tuple[
 
 
 def _multiplied(conv: OnnxOperation, name: str) -> tuple[OnnxOperation, ...]:
-    """Return replacements for a depthwise Conv: the Conv without bias, a Mul by factors per channel, an Add of the
-    bias."""
+    """Return replacements for a depthwise Conv: a Conv without bias, a Mul by factors per channel, and an Add."""
     sums, product = f"{name}/sums", f"{name}/product"
     biased = len(conv.inputs) > 2 and conv.inputs[2] != ""
     bare = replace(conv, inputs=conv.inputs[:2], outputs=(sums,))
@@ -289,8 +287,7 @@ def _readers(graph: Graph) -> dict[str, list[OnnxOperation]]:
 
 
 def _is_one(constants: Mapping[str, Array], three: _Three) -> bool:
-    """Return whether a QuantizeLinear, Clip and DequantizeLinear sequence has one scale and clips to a number
-    of bits."""
+    """Return whether a QuantizeLinear, Clip, DequantizeLinear sequence has one scale and clips to a number of bits."""
     first = three.quantise
     if _form(constants, three) is None or _scale(constants, first) is None:
         return False
@@ -314,8 +311,7 @@ def _axis(operation: OnnxOperation) -> object:
 
 
 def _form(constants: Mapping[str, Array], three: _Three) -> tuple[int, bool, bool] | None:
-    """Return the integer range of a Clip's bounds as (bits, signed, narrow); None if no number of bits has this
-    range."""
+    """Return the integer range of a Clip's bounds as (bits, signed, narrow); None if no number of bits has it."""
     zero, ends = _constant(constants, three.quantise, 2), _ends(constants, three.clip)
     if zero is None or zero.dtype.kind not in "iu" or ends is None:
         return None
@@ -332,8 +328,7 @@ def _ends(constants: Mapping[str, Array], clip: OnnxOperation) -> tuple[int, int
 
 
 def _scale(constants: Mapping[str, Array], quantise: OnnxOperation) -> tuple[Array, Array] | None:
-    """Return a QuantizeLinear's scale and zero point reshaped to broadcast to the values; None if their shape is
-    unknown."""
+    """Return a QuantizeLinear's scale and zero point reshaped to broadcast to the values; None if that is unknown."""
     scale, zero = (_constant(constants, quantise, position) for position in (1, 2))
     if scale is None or zero is None or zero.size not in (1, scale.size):
         return None

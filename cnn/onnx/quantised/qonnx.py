@@ -197,8 +197,7 @@ _ROUNDED = {"ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil, "ROUND_TO_ZERO
 
 
 def quant(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read a QONNX Quant (IntQuant): the layer before gets the type, whose scale, zero point and bits must be
-    constant."""
+    """Read a QONNX Quant (IntQuant): the layer before gets its type. Scale, zero point and bits must be constant."""
     scale = np.asarray(layers.constant(operation, 1), np.float32)
     zero = np.asarray(layers.constant(operation, 2), np.float64)
     bits = bits_of(layers, operation, 3)
@@ -302,8 +301,7 @@ def _thresholded(layers: Layers, operation: OnnxOperation, target: TensorType, t
 
 
 def _of_maps(layers: Layers, index: int) -> tuple[Layers, bool]:
-    """Return the network, and whether node ``index`` (addition, product or mean) can compare its own sums with
-    thresholds.
+    """Return the network, and whether node ``index``, an addition, product or mean, can take thresholds itself.
 
     It can if it is a product, an addition or a mean of integers of one scale. It also can if it is an addition of
     integers that are each multiplied by an integer.
@@ -333,8 +331,7 @@ def _multiplier(layers: Layers, index: int, factor: float) -> int:
 
 
 def _factor(layers: Layers, index: int) -> tuple[int, float]:
-    """Return a map of integers and its factor, if the node only multiplies it by one number; else the node itself and
-    1."""
+    """Return a map of integers and its factor, if the node multiplies it by one number; else the node itself and 1."""
     node = layers.nodes[index]
     op, here = node.op, (index, 1.0)
     if not isinstance(op, Convolution) or op.weights.size != op.groups or layers.type_of(index) is not None:

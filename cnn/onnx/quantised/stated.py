@@ -256,8 +256,8 @@ def _probes(by: Requantising, bound: IntArray, type_: TensorType) -> IntArray:
 
 
 def _mixes(inputs: Sequence[TensorType]) -> npt.NDArray[np.int64]:
-    """Return sample integers of an addition's inputs, [inputs, MIXES], with all at their least, greatest and zero
-    point."""
+    """Return sample integers of an addition's inputs, [inputs, MIXES], including all least, greatest and zero
+    points."""
     random = np.random.default_rng(len(inputs))
     drawn = [random.integers(t.datatype.low, t.datatype.high, MIXES, np.int64, endpoint=True) for t in inputs]
     for row, source in zip(drawn, inputs, strict=True):
