@@ -217,9 +217,15 @@ def _reason(impl: str, part: str, ours: int, theirs: int) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a row per module, and the comparison. Return 1 if a DSP or memory count differs without a known reason."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.counts", description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, metavar="DIR", help="a design of --engine rtl")
-    parser.add_argument("--module", action="append", metavar="NAME", help="only this module, without a comparison")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the array and what was counted of each module")
+    parser.add_argument(
+        "folder", type=Path, metavar="DIR", help="folder of a design that was generated with --engine rtl"
+    )
+    parser.add_argument(
+        "--module", action="append", metavar="NAME", help="count only this module, without a comparison; repeatable"
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write the array and the counts of each module as JSON to FILE"
+    )
     options = parser.parse_args(arguments)
     design = open_design(options.folder)
     with StatusLine() as status:

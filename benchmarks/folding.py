@@ -57,10 +57,18 @@ COLUMNS = (
 def main() -> None:
     """Print the table. End with an error if another search beats the exact one."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("networks", nargs="*", default=NETWORKS)
-    parser.add_argument("--board", action="append", choices=sorted(CLOCKS))
-    parser.add_argument("--deadline", type=float, default=60.0)
-    parser.add_argument("--random-seed", type=int, default=0)
+    parser.add_argument(
+        "networks", nargs="*", metavar="NETWORK", default=NETWORKS, help="built-in networks (default: all three)"
+    )
+    parser.add_argument(
+        "--board", action="append", choices=sorted(CLOCKS), help="fold on this board; repeatable (default: all)"
+    )
+    parser.add_argument(
+        "--deadline", type=float, default=60.0, metavar="SECONDS", help="limit of the exact search (default: 60)"
+    )
+    parser.add_argument(
+        "--random-seed", type=int, default=0, metavar="N", help="random seed of the annealing search (default: 0)"
+    )
     options = parser.parse_args()
     print("| " + " | ".join(COLUMNS) + " |\n|" + " --- |" * len(COLUMNS))
     worse = [

@@ -90,7 +90,7 @@ def slowest(source: Path, top: str) -> TimingPath:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a row per module, and the distribution of the error."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rtl_timing", description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder with sources and reports")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="folder with the RTL sources and Vivado's reports")
     options = parser.parse_args(arguments)
     with StatusLine() as status:
         found = list(cases(options.folder, status))

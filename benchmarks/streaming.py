@@ -107,8 +107,8 @@ def main() -> None:
     """Print a table for each case. End with an error if a case is wrong, or slower than its slowest block."""
     parser = argparse.ArgumentParser()
     for case in CASES:
-        parser.add_argument(f"--{case}", action="store_true")
-    parser.add_argument("--ap-int", action="store_true", help="execute with the vendor's ap_int too")
+        parser.add_argument(f"--{case}", action="store_true", help="measure this case (default: all cases)")
+    parser.add_argument("--ap-int", action="store_true", help="also execute with the vendor's ap_int types")
     options = vars(parser.parse_args())
     cases = [case for case in CASES if options[case]] or list(CASES)
     results = [measure(case, options["ap_int"]) for case in cases]

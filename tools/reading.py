@@ -84,7 +84,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("before", help="Commit before the change")
     parser.add_argument("after", help="Commit after the change; its hash decides which units are drawn")
-    parser.add_argument("--readers", type=int, default=3, help="Number of sheets (default: 3)")
+    parser.add_argument("--readers", type=int, default=3, help="Number of sheets, one per reader (default: 3)")
     parser.add_argument("-o", "--output", type=Path, required=True, help="Folder of the sheets; made if it is missing")
     options = parser.parse_args(arguments)
     earlier, commit = (_git("rev-parse", name).strip() for name in (options.before, options.after))

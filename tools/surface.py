@@ -419,12 +419,16 @@ def main(arguments: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    check = commands.add_parser("check", help="compare with the record; exit status 1 if the structure differs")
-    check.add_argument("--words", action="store_true", help="also print help texts that differ")
-    update = commands.add_parser("update", help="write the record")
+    check = commands.add_parser(
+        "check", help="compare with the recorded surface; exit status 1 if the structure differs"
+    )
+    check.add_argument("--words", action="store_true", help="also print help texts that differ, which do not count")
+    update = commands.add_parser("update", help="write the recorded surface anew")
     for command in (check, update):
         command.add_argument("--quick", action="store_true", help="leave out everything that needs a compiler")
-        command.add_argument("--record", type=Path, default=RECORD, metavar="FILE", help="record file")
+        command.add_argument(
+            "--record", type=Path, default=RECORD, metavar="FILE", help="file with the recorded surface"
+        )
     options = parser.parse_args(arguments)
     made = surface(options.quick)
     if options.command == "update":

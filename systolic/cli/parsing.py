@@ -25,11 +25,14 @@ MAX_SENTENCE_LENGTH = 2900
 HELP_COLUMN = 28
 """The column in which the sentences of a help begin."""
 
+SHOW_HELP = "Show this help and exit"
+"""The help text of ``--help``, in place of the one that argparse has."""
+
 GENERAL = (
     Option("-q", "--quiet", action="store_true", help="Print results and errors only"),
     Option("-v", "--verbose", action="store_true", help="Print each step and its duration"),
 )
-JSON = Option("--json", metavar="FILE", help="Write the result as JSON to FILE; - for standard output")
+JSON = Option("--json", metavar="FILE", help="Write the result as JSON to FILE, or to standard output if FILE is -")
 
 
 def parser(commands: Iterable[str] = tuple(COMMANDS), completing: bool = False) -> Parser:
@@ -47,6 +50,7 @@ def parser(commands: Iterable[str] = tuple(COMMANDS), completing: bool = False) 
         epilog=_overview(),
         formatter_class=_Formatter,
     )
+    top._option_string_actions["--help"].help = SHOW_HELP
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}", help="Show the version and exit")
     top.set_defaults(command=None)
     parsers = top.add_subparsers(prog="systolic", metavar="COMMAND", help=argparse.SUPPRESS)
@@ -167,7 +171,7 @@ def _show_last(command: argparse.ArgumentParser, general: argparse._ArgumentGrou
     """Move ``--help`` into the group "general", and move this group to the end of the command's help."""
     helps = [action for action in command._optionals._group_actions if action.dest == "help"]
     for action in helps:
-        action.help = "Show this help and exit"
+        action.help = SHOW_HELP
         command._optionals._group_actions.remove(action)
         general._group_actions.append(action)
     command._action_groups.remove(general)

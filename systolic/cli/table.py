@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 
 SECTIONS = {
     "start": {
-        "demo": "Run all steps with a built-in trained network and picture",
-        "networks": "List the built-in networks",
-        "boards": "List the boards and their facts",
+        "demo": "Generate, simulate and run an accelerator for a built-in network and a picture",
+        "networks": "List the built-in networks with their sizes, layers and bits",
+        "boards": "List the boards with their parts, resources, DDR rates and clocks",
     },
     "build and run an accelerator": {
-        "generate": "Generate an accelerator for a network",
-        "simulate": "Execute the generated code and compare every integer with the golden model",
+        "generate": "Generate an accelerator for a network: a systolic array or a streaming pipeline",
+        "simulate": "Execute the generated code, and compare every integer with the golden model",
         "run": "Run an accelerator on a picture, a folder of pictures or a video",
-        "check": "Derive the loops and clock of generated C++, or the paths of SystemVerilog",
-        "package": "Package an accelerator for its board as one wheel",
-        "vendor": "Compare a design's claims with the reports of Vitis HLS and Vivado",
+        "check": "Check II, depth and clock of generated C++, or path delays of SystemVerilog",
+        "package": "Package an accelerator and its host code as one Python wheel for the board",
+        "vendor": "Compare declared II, resources and clock with reports of Vitis HLS and Vivado",
     },
     "explore mappings": {
-        "schedule": "Find the best array and tiling for a network, with the reasons",
-        "compare": "Compare boards, arrays, formats, batches, clocks and memories",
-        "pareto": "Find the Pareto front of frame rate and DSPs with a coarse search",
-        "fold": "Find the best folding of a network as a streaming pipeline",
+        "schedule": "Find the best size and tiling of a systolic array for a network",
+        "compare": "Compare schedules for several boards, array sizes, bits, batches and clocks",
+        "pareto": "Find the array sizes that none beats in both frame rate and DSPs (coarse search)",
+        "fold": "Find the best folding of a streaming pipeline: the parallelism of each layer",
     },
     "train and measure networks": {
-        "evaluate": "Measure a network's accuracy on labelled pictures, float and quantised",
-        "train": "Train a low-precision network on labelled pictures",
+        "evaluate": "Measure the accuracy of a network, float and quantised, on labelled pictures",
+        "train": "Train a network with 2 to 8 bits on labelled pictures",
         "export": "Write a quantised network as ONNX, or as files of the DAC-SDC contest",
     },
 }

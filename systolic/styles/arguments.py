@@ -22,12 +22,12 @@ def memory_arguments(rate: str = BOARDS_RATE, efficiency: str = f"{DDR_EFFICIENC
             "--ddr-efficiency",
             type=real,
             metavar="SHARE",
-            help=f"Set the usable share of that rate (default: {efficiency})",
+            help=f"Set the usable share of the DDR's peak rate (default: {efficiency})",
         ),
     )
 
 
-MEMORY_OR_SAVED = memory_arguments("saved, or the board's", f"saved, or {DDR_EFFICIENCY:g}")
+MEMORY_OR_SAVED = memory_arguments("the saved file's, or the board's", f"saved, or {DDR_EFFICIENCY:g}")
 """The memory options of a command that also accepts a saved schedule or folding, which states its own rate."""
 
 SHARE_ARGUMENTS = tuple(

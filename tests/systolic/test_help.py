@@ -112,6 +112,7 @@ def test_help_without_a_command_lists_all_commands() -> None:
     done, bare = call("--help"), call()
     assert all(re.search(rf"^  {command} +[A-Z]", done.out, re.M) for command in COMMANDS)
     assert "example: systolic demo" in done.out
+    assert re.search(r"-h, --help +Show this help and exit$", done.out, re.M)
     assert (bare.code, bare.error, bare.out) == (0, "", done.out)
 
 

@@ -53,8 +53,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="output folder")
     parser.add_argument("--count", type=int, default=2000, help="number of scenes (%(default)s)")
     parser.add_argument("--first", type=int, default=30_000_000, help="seed of the first scene (%(default)s)")
-    parser.add_argument("--size", type=int, default=SIZE, help="width in pixels (%(default)s)")
-    parser.add_argument("--kind", choices=tuple(KINDS), default="shapes", help="objects in the scenes (%(default)s)")
+    parser.add_argument("--size", type=int, default=SIZE, help="width of a scene in pixels (%(default)s)")
+    parser.add_argument(
+        "--kind", choices=tuple(KINDS), default="shapes", help="kind of objects in the scenes (%(default)s)"
+    )
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
     write_scenes(options.folder, options.first, options.count, options.size, options.kind)
     return 0

@@ -51,16 +51,22 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    check = commands.add_parser("check", help="compare with the record; exit status 1 if something differs")
-    update = commands.add_parser("update", help="write the record")
+    check = commands.add_parser("check", help="compare with the recorded digests; exit status 1 if something differs")
+    update = commands.add_parser("update", help="write the recorded digests anew")
     show = commands.add_parser("list", help="list the designs")
     check.add_argument("--code", action="store_true", help="accept files that differ only in comments and white space")
     for command in (check, update):
         command.add_argument("--sources", action="store_true", help="generate the files without executing them")
-        command.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
-        command.add_argument("--record", type=Path, default=RECORD, metavar="FILE", help="file of digests")
+        command.add_argument(
+            "-j", "--jobs", type=int, default=1, metavar="N", help="number of processes (default: %(default)s)"
+        )
+        command.add_argument(
+            "--record", type=Path, default=RECORD, metavar="FILE", help="file with the recorded digests"
+        )
     for command in (check, update, show):
-        command.add_argument("designs", nargs="*", metavar="DESIGN", help="names of designs (default: all)")
+        command.add_argument(
+            "designs", nargs="*", metavar="DESIGN", help="names of designs, as list prints them (default: all)"
+        )
     return parser
 
 

@@ -38,11 +38,13 @@ def main(arguments: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("check", help="compare the pages with the record")
-    commands.add_parser("list", help="print the figures of the record")
-    update = commands.add_parser("update", help="run the examples and write record, pictures and pages")
+    commands.add_parser("check", help="compare README and docs with the recorded figures")
+    commands.add_parser("list", help="print the recorded figures")
+    update = commands.add_parser("update", help="run the examples, and write the recorded figures, pictures and pages")
     update.add_argument("names", nargs="*", metavar="EXAMPLE", choices=[[], *EXAMPLES], help=", ".join(EXAMPLES))
-    update.add_argument("--pages", action="store_true", help="run no example, write only the pages")
+    update.add_argument(
+        "--pages", action="store_true", help="write the pages from the recorded figures, and run no example"
+    )
     options = parser.parse_args(arguments)
     if options.command == "list":
         print(json.dumps(read()["figures"], indent=1))

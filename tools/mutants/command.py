@@ -62,22 +62,32 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    draw = commands.add_parser("draw", help="draw new mutants in place of those in patches/")
+    draw = commands.add_parser("draw", help="replace the patches in patches/ by newly drawn mutants")
     draw.add_argument("--seed", type=int, default=1, help="random seed (default: %(default)s)")
-    reach = commands.add_parser("reach", help="measure which tests reach which lines")
-    run = commands.add_parser("run", help="try patches, and record the tests that fail")
-    verify = commands.add_parser("verify", help="try each patch on its recorded test; exit status 1 if one passes")
+    reach = commands.add_parser("reach", help="measure which tests execute which lines")
+    run = commands.add_parser("run", help="apply each patch, run the tests that may notice it, and record which fail")
+    verify = commands.add_parser("verify", help="run each patch's recorded test on it; exit status 1 if a test passes")
     for command in (reach, run):
         command.add_argument(
-            "--suite", choices=record.SUITES, default="default", help="the suite whose tests run (default: %(default)s)"
+            "--suite",
+            choices=record.SUITES,
+            default="default",
+            help="run the tests of this suite (default: %(default)s)",
         )
     reach.add_argument("tests", nargs="*", metavar="TEST", help="files and folders of tests (default: all)")
     for command in (run, verify):
         command.add_argument("patches", nargs="*", metavar="PATCH", help="folders and names of patches (default: all)")
-        command.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes (default: %(default)s)")
+        command.add_argument(
+            "-j", "--jobs", type=int, default=1, metavar="N", help="number of processes (default: %(default)s)"
+        )
     run.add_argument("--again", action="store_true", help="also try patches that survived this suite before")
-    run.add_argument("--tests", nargs="+", metavar="TEST", help="files, folders, names (default: tests that reach it)")
-    commands.add_parser("report", help="print the record")
+    run.add_argument(
+        "--tests",
+        nargs="+",
+        metavar="TEST",
+        help="tests to run: files, folders, names (default: tests that execute the line)",
+    )
+    commands.add_parser("report", help="print how many recorded mutants were noticed")
     return parser
 
 

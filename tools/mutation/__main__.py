@@ -67,10 +67,21 @@ def _is_fresh(path: Path, room: str) -> bool:
 def main() -> int:
     """Try mutants of the files that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutation", description=__doc__)
-    parser.add_argument("places", nargs="+", metavar="PLACE", help="files and folders of one room: scheduler/systolic")
-    parser.add_argument("--sample", type=int, metavar="N", help="number of places to try (default: all)")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--budget", type=float, default=5, metavar="SECONDS", help="seconds of quick tests per mutant")
+    parser.add_argument(
+        "places",
+        nargs="+",
+        metavar="PLACE",
+        help="files and folders of one top-level package, such as scheduler/systolic",
+    )
+    parser.add_argument("--sample", type=int, metavar="N", help="number of places in the code to change (default: all)")
+    parser.add_argument("--seed", type=int, default=1, help="random seed of --sample (default: 1)")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=5,
+        metavar="SECONDS",
+        help="run quick tests for so many seconds per mutant (default: 5)",
+    )
     parser.add_argument(
         "--measure", action="store_true", help="measure again which tests reach which lines, even if no file changed"
     )
@@ -78,9 +89,9 @@ def main() -> int:
     parser.add_argument(
         "--fixtures",
         action="store_true",
-        help="make session fixtures once, without a mutant: only for code that these fixtures do not execute",
+        help="make pytest's session fixtures once, without a mutant, for code that these fixtures do not execute",
     )
-    parser.add_argument("--tests", nargs="+", metavar="FILE", help="tests to use (default: all tests of the room)")
+    parser.add_argument("--tests", nargs="+", metavar="FILE", help="tests to use (default: all tests of the package)")
     options = parser.parse_args()
     paths = [str(path.relative_to(ROOT)) for place in options.places for path in _files(ROOT / place)]
     options.room = options.places[0].split("/")[0]

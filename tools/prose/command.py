@@ -29,8 +29,16 @@ def main(arguments: Sequence[str]) -> int:
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="folders or files (default: clean folders)")
-    parser.add_argument("--counts", action="store_true", help="print no places, only the counts")
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=Path,
+        metavar="PATH",
+        help="folders or files to check (default: the folders in rooms.py)",
+    )
+    parser.add_argument(
+        "--counts", action="store_true", help="print the number of findings per rule, without their places"
+    )
     options = parser.parse_args(arguments)
     counts: Counter[tuple[str, str]] = Counter()
     for path, finding in findings_of(options.paths or [ROOT / room for room in CLEAN]):

@@ -43,9 +43,12 @@ GENERATE = Form(
             metavar="STYLE",
             default=next(iter(STYLES)),
             choices=STYLES,
-            help="Build a systolic array or a streaming pipeline (default: %(default)s)",
+            help="Build an array (systolic) or a pipeline (streaming) (default: %(default)s)",
         ),
-        HIGHEST_CLOCK.but(help="Set the target clock (default: the best for the array or pipeline)"),
+        HIGHEST_CLOCK.but(
+            help="Set the target clock, one that the board makes "
+            "(default: the clock of the fastest array, the highest for a pipeline)"
+        ),
         INPUT_SIZE,
         Option("--force", action="store_true", help="Replace a design that DIR already contains"),
     ),
@@ -62,15 +65,19 @@ GENERATE = Form(
 )
 
 
-AP_INT = Option("--ap-int", action="store_true", help="Execute with the vendor's ap_int types and packed products")
-WAVES = Option("--waves", metavar="LAYER", help="Record the signals of LAYER, a name or a number (SystemVerilog)")
-GOLDEN = Option("--golden", action="store_true", help="Also run the standalone C++ golden program")
+AP_INT = Option("--ap-int", action="store_true", help="Compile with the vendor's ap_int types and packed DSP products")
+WAVES = Option(
+    "--waves", metavar="LAYER", help="Record the signals of LAYER, a name or a number, as .fst (SystemVerilog)"
+)
+GOLDEN = Option(
+    "--golden", action="store_true", help="Also compare with the standalone C++ golden program of the network"
+)
 NATIVE = (AP_INT, WAVES, GOLDEN)
 """Options of an execution; they exclude --cycles."""
 
 TIMELINE = Option("--timeline", type=path, metavar="FILE", help="With --cycles: draw a timeline, one lane per process")
 BANDWIDTH = Option("--bandwidth", type=path, metavar="FILE", help="With --cycles: draw the DDR's bandwidth over time")
-FIFOS = Option("--fifos", action="store_true", help="With --cycles: find the least FIFO depths at full speed")
+FIFOS = Option("--fifos", action="store_true", help="With --cycles: find the least FIFO depths that lose no cycle")
 CLOCK = Option("--clock", type=real, metavar="MHZ", help="With --cycles: use this clock (default: the design's)")
 DERIVED = Option("--derived", action="store_true", help="With --cycles: use II and depth that systolic check derives")
 MEMORY = tuple(
@@ -93,7 +100,11 @@ SIMULATE = Form(
             metavar="PICTURE",
             help="Run the code on this picture; several for a design with --batch",
         ),
-        Option("--cycles", action="store_true", help="Trace cycles and frames/s, and compare them with the model"),
+        Option(
+            "--cycles",
+            action="store_true",
+            help="Trace (C++) or count (SystemVerilog) clock cycles, and compare them with the model",
+        ),
         TIMELINE,
         FIFOS,
         CLOCK,
@@ -107,7 +118,11 @@ SIMULATE = Form(
         Option("--layer", metavar="NAME", help="With --timeline: draw this layer instead of the frame"),
         DERIVED,
         *MEMORY,
-        Option("--hls", action="store_true", help="With --cycles of an RTL design: also trace the same engine in C++"),
+        Option(
+            "--hls",
+            action="store_true",
+            help="With --cycles of a SystemVerilog design: also trace the same engine in C++",
+        ),
     ),
 )
 
@@ -154,7 +169,7 @@ PACKAGE = Form(
         Option(
             "--without-bitstream",
             action="store_true",
-            help="Package the simulation library, which runs on this kind of machine",
+            help="Package the simulation library instead, for this operating system and processor",
         ),
     ),
 )
@@ -165,9 +180,15 @@ VENDOR = Form(
     (DESIGN,),
     (
         Option("--reports", type=path, metavar="DIR", help="Read the tools' reports in DIR (default: the design)"),
-        Option("--csynth", action="store_true", help="Run C synthesis first; needs Vitis HLS on the PATH"),
-        Option("--only", metavar="FUNCTION", help="Compare FUNCTION only; with --csynth, synthesise it as a top"),
-        Option("--derived", action="store_true", help="Also show II and depth that systolic check derives"),
+        Option("--csynth", action="store_true", help="Run the C synthesis of Vitis HLS first; it must be on the PATH"),
+        Option(
+            "--only",
+            metavar="FUNCTION",
+            help="Compare only the C++ function FUNCTION; with --csynth, synthesise it alone",
+        ),
+        Option(
+            "--derived", action="store_true", help="Also show the II and depth of each loop that systolic check derives"
+        ),
         REPORT.but(help="Write a self-contained HTML report"),
     ),
 )

@@ -27,7 +27,7 @@ NETWORK_OR_DESIGN = NETWORK.but(metavar="NET|DIR", help="Network as in generate,
 DESIGN = Option("folder", type=path, metavar="DIR", complete="design", help="Folder of a generated design")
 
 WEIGHTS = Option("--weights", type=path, metavar="FILE", help="Read weights: .weights for a .cfg, .npz for a .json")
-NAMES = Option("--names", type=path, metavar="FILE", help="Read class labels, one per line")
+NAMES = Option("--names", type=path, metavar="FILE", help="Read class labels from a text file, one per line")
 SEED = Option("--seed", type=whole, metavar="N", help="Use random weights from this seed instead of trained ones")
 INPUT_SIZE = Option("--size", type=size, metavar="WxH", help="Set the input size in pixels (default: the network's)")
 CUT = Option(
@@ -35,7 +35,7 @@ CUT = Option(
     nargs="+",
     default=[],
     metavar="TENSOR",
-    help="End an ONNX graph at these tensors, or at the tensors of a heads file",
+    help="End an ONNX graph at these tensors, or at the ones in a heads file (.json); the host computes the rest",
 )
 PREPROCESSING = (
     Option(
@@ -43,21 +43,21 @@ PREPROCESSING = (
         type=reals,
         default=(),
         metavar="R,G,B",
-        help="Subtract this mean from pixels scaled to 0…1 (default: 0)",
+        help="Subtract this mean from pixels scaled to 0…1, for ONNX (default: 0)",
     ),
     Option(
         "--std",
         type=reals,
         default=(),
         metavar="R,G,B",
-        help="Then divide by this; 0.00392157 restores 0…255 (default: 1)",
+        help="Divide by this after --mean; 0.00392157 (1/255) gives pixels of 0…255 (default: 1)",
     ),
     Option(
         "--channel-order",
         default="RGB",
         choices=CHANNEL_ORDERS,
         metavar="ORDER",
-        help="Pass the channels to the network as RGB or BGR (default: %(default)s)",
+        help="Pass a picture's channels to the network as RGB or BGR (default: %(default)s)",
     ),
 )
 
@@ -68,7 +68,7 @@ PASS = Option(
     default=[],
     metavar="NAME",
     complete=FLOAT_PASSES,
-    help="First transform the network by passes, such as convolve_picture",
+    help="Transform the network first: fold_batch_norms, fold_pointwise, convolve_picture",
 )
 
 SHAPES = (
@@ -89,28 +89,36 @@ CALIBRATE = Option(
     nargs="+",
     default=[],
     metavar="PICTURE",
-    help="Measure ranges on these pictures or folders (default: samples)",
+    help="Measure activation ranges on these pictures or folders of pictures (default: built-in samples)",
 )
 FIT = Option(
-    "--fit", metavar="METHOD", choices=FITS, help="Resize pictures: plain, letterbox, smooth (default: as in training)"
+    "--fit",
+    metavar="METHOD",
+    choices=FITS,
+    help="Resize pictures by plain (stretch), letterbox (keep the aspect) or smooth (average) "
+    "(default: as in training)",
 )
 METHOD = Option(
     "--method",
     metavar="METHOD",
     default="mse",
     choices=CALIBRATION_METHODS,
-    help="Choose ranges by max, percentile, mse or entropy (default: %(default)s)",
+    help="Set activation ranges by max, percentile, mse or entropy (default: %(default)s)",
 )
 MIXED = Option(
     "--mixed",
     type=real,
     metavar="SHARE",
-    help="Use 4 or 8 bits per layer at SHARE of the 4-bit rate (streaming)",
+    help="Choose 4 or 8 bits per layer that keep SHARE (0 to 1) of the all-4-bit frame rate (streaming)",
 )
 RECONSTRUCT = Option(
-    "--reconstruct", action="store_true", help="Fit weights to the calibration pictures, layer by layer (for 4 bits)"
+    "--reconstruct",
+    action="store_true",
+    help="Fit each layer's integer weights to its outputs on calibration pictures (for 4 bits)",
 )
-ZERO_POINTS = Option("--zero-points", action="store_true", help="Quantise activations with a zero point (for 4 bits)")
+ZERO_POINTS = Option(
+    "--zero-points", action="store_true", help="Quantise activations asymmetrically, with a zero point (for 4 bits)"
+)
 QUANTISING = (METHOD, FIT, MIXED, RECONSTRUCT, ZERO_POINTS)
 
 BOARD = Option(
@@ -118,23 +126,34 @@ BOARD = Option(
     default="zcu104",
     metavar="BOARD",
     complete="board",
-    help="Map onto this board: a name or a .toml file (default: %(default)s)",
+    help="Use this board: a name or a .toml file (default: %(default)s)",
 )
-HIGHEST_CLOCK = Option("--clock", type=real, metavar="MHZ", help="Set a clock of the board (default: its highest)")
-BEST_CLOCK = HIGHEST_CLOCK.but(help="Set a clock of the board (default: the best; with --fps the highest)")
+HIGHEST_CLOCK = Option(
+    "--clock", type=real, metavar="MHZ", help="Set the target clock, one that the board makes (default: its highest)"
+)
+BEST_CLOCK = HIGHEST_CLOCK.but(
+    help="Set the target clock, one that the board makes "
+    "(default: the clock of the fastest schedule; with --fps the highest)"
+)
 
 CONF = Option(
     "--conf",
     type=real,
     metavar="SHARE",
     default=CONFIDENCE,
-    help="Keep boxes of at least this confidence (default: 0.24)",
+    help="Keep boxes above this confidence, 0 to 1 (default: 0.24)",
 )
 IOU_THRESHOLD = Option(
-    "--iou", type=real, metavar="SHARE", default=IOU, help="Suppress boxes of a class above this IoU (default: 0.45)"
+    "--iou",
+    type=real,
+    metavar="SHARE",
+    default=IOU,
+    help="Suppress a box whose IoU with a better one of its class is above this (default: 0.45)",
 )
 
-SAVE = Option("--save", type=path, metavar="FILE", help="Write the result as JSON, which other commands can read")
+SAVE = Option(
+    "--save", type=path, metavar="FILE", help="Save the result as JSON, for the option --schedule or --folding"
+)
 REPORT = Option("--report", type=path, metavar="FILE", help="Write a self-contained HTML report with pictures")
 
 OBJECTIVE = Option(
@@ -143,12 +162,17 @@ OBJECTIVE = Option(
     default="fps",
     metavar="GOAL",
     complete=OBJECTIVES,
-    help="Maximise fps, or minimise ddr or resources (default: fps)",
+    help="Maximise fps, or minimise ddr (DDR traffic) or resources (default: fps)",
 )
 HELD_RATE = Option(
-    "--fps", type=real, default=0.0, metavar="RATE", help="Reach RATE frames/s (objectives ddr and resources)"
+    "--fps", type=real, default=0.0, metavar="RATE", help="Reach RATE frames/s with --objective ddr or resources"
 )
 WORKERS = Option("--workers", type=whole, default=1, metavar="N", help="Search with N processes (default: 1)")
 DASK = Option("--dask", metavar="ADDRESS", help="Search on the Dask cluster at ADDRESS")
-ARRAY = Option("--array", metavar="MxNxL", help="Set rows × columns × lanes of the array")
-ORDER = Option("--order", metavar="ORDER", complete=LOOP_ORDERS, help=f"Set the loop order: {', '.join(LOOP_ORDERS)}")
+ARRAY = Option("--array", metavar="MxNxL", help="Set rows × columns × lanes of the array (default: searched)")
+ORDER = Option(
+    "--order",
+    metavar="ORDER",
+    complete=LOOP_ORDERS,
+    help=f"Set the loop order of every layer: {', '.join(LOOP_ORDERS)}",
+)

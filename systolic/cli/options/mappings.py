@@ -67,7 +67,7 @@ SCHEDULE = Form(
         DASK,
     ),
     {
-        "parameters of the array": (
+        "parameters of the array (default: searched)": (
             ORDER,
             *(
                 Option(f"--{name.replace('_', '-')}", type=whole, metavar="N", help=f"Set {meaning}")
@@ -92,7 +92,9 @@ COMPARE = Form(
         several(BOARD.but(default=None), "Compare this board or board file (default: zcu104)"),
         several(ARRAY, "Compare this array, rows × columns × lanes"),
         several(BITS, "Compare these bits of weights and activations"),
-        several(BEST_CLOCK, "Compare this clock (default: the best, or the highest)"),
+        several(
+            BEST_CLOCK, "Compare this target clock (default: the clock of the fastest schedule; with --fps the highest)"
+        ),
         several(BATCH),
         INPUT_SIZE,
         OBJECTIVE,
@@ -121,7 +123,7 @@ PARETO = Form(
         BITS,
         ARRAY,
         INPUT_SIZE,
-        Option("--picture", type=path, metavar="FILE", help="Draw the front to a .png, .svg or .pdf file"),
+        Option("--picture", type=path, metavar="FILE", help="Draw the Pareto front to a .png, .svg or .pdf file"),
         REPORT,
     ),
     (BATCH, SEARCHED_ENGINE, *DSP_ARGUMENTS, *memory_arguments(), *SHAPES, *SHARE_ARGUMENTS),
@@ -138,7 +140,9 @@ FOLD = Form(
         BITS,
         INPUT_SIZE,
         FOLDING,
-        Option("--compare", action="store_true", help="Run all searches and compare them"),
+        Option(
+            "--compare", action="store_true", help="Search by exact, greedy and annealing, and compare the foldings"
+        ),
         EXTERNAL,
         SAVE,
         REPORT,
@@ -153,7 +157,7 @@ FOLD = Form(
         SOFTMAX,
         ESTIMATED_FIFOS.but(HIDDEN),  # fold does not trace, so the option has no effect
         MIXED,
-        CALIBRATE.but(help="With --mixed: measure ranges on these pictures (default: the samples)"),
+        CALIBRATE.but(help="With --mixed: measure activation ranges on these pictures (default: built-in samples)"),
         METHOD,
         FIT,
         *SHAPES,

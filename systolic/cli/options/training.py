@@ -31,7 +31,7 @@ EVALUATE = Form(
             type=path,
             required=True,
             metavar="FOLDER",
-            help="Use these labelled pictures: YOLO, VOC, COCO, DAC-SDC, class folders",
+            help="Use these labelled pictures, as YOLO, VOC, COCO, DAC-SDC or one folder per class",
         ),
         Option("--split", metavar="NAME", help="Use this part of the data set, such as val"),
         Option("--pictures", type=whole, metavar="N", help="Use N evenly spaced pictures (default: all)"),
@@ -41,7 +41,12 @@ EVALUATE = Form(
         BITS,
         CONF,
         IOU_THRESHOLD,
-        Option("--worst", type=path, metavar="FILE", help="Draw the pictures with the largest differences to FILE"),
+        Option(
+            "--worst",
+            type=path,
+            metavar="FILE",
+            help="Draw the pictures on which float and quantised differ most to FILE",
+        ),
     ),
     (
         Option(
@@ -57,7 +62,7 @@ EVALUATE = Form(
         CUT,
         *PREPROCESSING,
         *QUANTISING,
-        BOARD.but(default=None, help=f"With --mixed: use the frame rate on this board (default: {USUAL_BOARD})"),
+        BOARD.but(default=None, help=f"With --mixed: keep the frame rate on this board (default: {USUAL_BOARD})"),
     ),
 )
 
@@ -105,7 +110,7 @@ TRAIN = Form(
             "--device",
             choices=("auto", "cpu", "cuda"),
             default="auto",
-            help="Train on this device (default: a GPU if there is one)",
+            help="Train on this device (default: auto, a GPU if there is one)",
         ),
     ),
     (
@@ -115,14 +120,14 @@ TRAIN = Form(
             metavar="METHOD",
             choices=TRAINING_METHODS,
             default="lsq",
-            help="Learn step sizes (lsq) or scale by tanh (dorefa) (default: lsq)",
+            help="Quantise with learned steps (lsq) or tanh-scaled weights (dorefa) (default: lsq)",
         ),
         Option(
             "--prune",
             type=real,
             default=0.0,
             metavar="SHARE",
-            help="Remove this share of the filters, smallest norm first",
+            help="Remove this share (0 to 1) of the filters, smallest norm first (default: 0)",
         ),
         Option(
             "--order", type=whole, default=1, metavar="SEED", help="Set the seed of all random choices (default: 1)"
@@ -132,7 +137,8 @@ TRAIN = Form(
             "--fit",
             metavar="METHOD",
             choices=FITS,
-            help="Resize pictures: plain, letterbox, smooth (default: the network's)",
+            help="Resize pictures by plain (stretch), letterbox (keep the aspect) or smooth (average) "
+            "(default: the network's)",
         ),
         SEED.but(help="Start from random weights of this seed"),
         INPUT_SIZE,
@@ -162,7 +168,7 @@ EXPORT = Form(
             metavar="DIALECT",
             choices=(*DIALECTS, CONTEST),
             default=DIALECTS[0],
-            help="Write qonnx, finn or contest, UltraNet's files (default: %(default)s)",
+            help="Write ONNX as qonnx or finn, or UltraNet's contest files (default: %(default)s)",
         ),
         WEIGHTS,
         NAMES,

@@ -9,14 +9,14 @@ SEARCHES = ("exact", "greedy", "annealing")
 """The names of the folding searches. The first one is the default."""
 
 FPS = Option(
-    "--fps", type=real, metavar="RATE", help="Reach RATE frames/s with the fewest resources (default: the most)"
+    "--fps", type=real, metavar="RATE", help="Reach RATE frames/s with the fewest resources (default: highest rate)"
 )
 FOLDING = Option(
     "--folding",
     metavar="SEARCH|FILE",
     default="exact",
     complete="folding",
-    help="Search exact, greedy or annealing, or read FILE (default: %(default)s)",
+    help="Search exact, greedy, annealing, or read a saved FILE (default: %(default)s)",
 )
 EXTERNAL = Option(
     "--external", nargs="+", metavar="LAYER", default=[], help="Keep the weights of these layers in DDR (default: none)"
@@ -29,19 +29,27 @@ SOFTMAX = Option(
     metavar="METHOD",
     default="none",
     complete=("none", *SOFTMAX_METHODS),
-    help="Compute the final softmax: stable, latency, argmax (default: none)",
+    help="Compute the final softmax on the FPGA by stable, latency or argmax (default: none, the host does it)",
     elsewhere="the host computes the softmax after an array, which has neither a divider nor a pass over channels",
 )
 ESTIMATED_FIFOS = Option(
-    "--estimated-fifos", action="store_true", help="Keep FIFO depths as estimated; trace only deadlock and rate"
+    "--estimated-fifos",
+    action="store_true",
+    help="Keep estimated FIFO depths; the trace only checks deadlock and rate",
 )
 MAX_PIXELS = Option(
     "--max-pixels", type=whole, metavar="N", default=2, help="Send at most N pixels per stream word (default: 2)"
 )
 MAX_PADDING = Option(
-    "--max-padding", type=whole, metavar="N", default=0, help="Add at most N channels to a map (default: 0)"
+    "--max-padding",
+    type=whole,
+    metavar="N",
+    default=0,
+    help="Pad a feature map by at most N channels, for more foldings (default: 0)",
 )
-PAD_ENDS = Option("--pad-ends", action="store_true", help="Let --max-padding also widen the first and last maps")
+PAD_ENDS = Option(
+    "--pad-ends", action="store_true", help="Let --max-padding also pad the network's input and output maps"
+)
 EFFORT = Option(
     "--effort",
     type=whole,

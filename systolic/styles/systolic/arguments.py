@@ -6,24 +6,28 @@ from systolic.choices import ENGINES
 from systolic.option import Option, path, whole
 
 PINS = {
-    "save_rows": "rows of a position that the output stage requantises per cycle",
-    "chunk": "columns that the output stage arranges before they are written",
-    "map_ports": "AXI ports for maps",
-    "weight_ports": "AXI ports for weights",
-    "row_depth": "words per row-buffer bank",
-    "weight_depth": "steps in the weight buffer",
-    "map_depth": "words per map-buffer bank; 0 keeps no map on chip",
-    "added_maps": "where maps are added: 1 output stage, 0 layers of their own",
-    "dsp_clock": "DSP clock per array clock: 1, or 2 with --engine rtl",
-    "dsp_products": "products per DSP: 6 with --bits 4, or 0 for the format's",
+    "save_rows": "the number of PE rows that are requantised per cycle",
+    "chunk": "the number of output columns collected before a write burst",
+    "map_ports": "the number of AXI ports for feature maps: 1, 2 or 4",
+    "weight_ports": "the number of AXI ports for weights: 1, 2 or 4",
+    "row_depth": "the depth of a row-buffer bank in words",
+    "weight_depth": "the depth of the weight buffer in words per column",
+    "map_depth": "the depth of a map-buffer bank in words; 0 keeps no map on the chip",
+    "added_maps": "where residual adds run: 1 in the output stage, 0 as layers",
+    "dsp_clock": "the DSP clock to 1 or 2 (needs rtl) times the array's clock",
+    "dsp_products": "the products per DSP: 6 (4 bits), or 0: 4, 2, 1 at 4, 8, 16 bits",
 }
 """The parameters of the array that a user may fix before the search, each with its meaning for the help text."""
 
-BATCH = Option("--batch", type=whole, metavar="FRAMES", help="Share each load of the weights by FRAMES (default: 1)")
+BATCH = Option(
+    "--batch", type=whole, metavar="FRAMES", help="Compute FRAMES frames per load of the weights (default: 1)"
+)
 """The option for the batch. A layer that a batch would not compute exactly loads its weights once per frame."""
 
 SEARCHED_ENGINE = Option(
-    "--engine", choices=ENGINES, help="Search for this engine (default: hls, or rtl with --dsp-clock 2)"
+    "--engine",
+    choices=ENGINES,
+    help="Search for the engine in C++ (hls) or SystemVerilog (rtl) (default: hls; rtl with --dsp-clock 2)",
 )
 """The option ``--engine`` of the commands that search and generate no files."""
 
@@ -31,13 +35,13 @@ DSP_CLOCK = Option(
     "--dsp-clock",
     type=whole,
     metavar="RATIO",
-    help="Clock DSPs at 1 or 2 (rtl) times the array (default: 1)",
+    help="Run DSPs at 1 or 2 (rtl) times the array's clock (default: 1)",
 )
 DSP_PRODUCTS = Option(
     "--dsp-products",
     type=whole,
     metavar="N",
-    help="Pack 6 products per DSP at 4 bits; 0 follows --bits (default: 0)",
+    help="Pack 6 products per DSP (4 bits), or 0: 4, 2, 1 at 4, 8, 16 bits (default: 0)",
 )
 DSP_ARGUMENTS = (DSP_CLOCK, DSP_PRODUCTS)
 
@@ -46,11 +50,11 @@ ARGUMENTS = (
         "--engine",
         choices=ENGINES,
         default="hls",
-        help="Generate C++ for Vitis HLS, or SystemVerilog (default: %(default)s)",
+        help="Generate C++ for Vitis HLS (hls) or SystemVerilog (rtl) (default: %(default)s)",
     ),
-    DSP_CLOCK.but(help="Clock DSPs at 1 or 2 (rtl) times the array (default: saved, or 1)"),
-    DSP_PRODUCTS.but(help="Pack 6 products per DSP at 4 bits; 0 follows --bits (default: saved, or 0)"),
+    DSP_CLOCK.but(help="Run DSPs at 1 or 2 (rtl) times the array's clock (default: saved, or 1)"),
+    DSP_PRODUCTS.but(help="Pack 6 products per DSP (4 bits), or 0: 4, 2, 1 at 4, 8, 16 bits (default: saved, or 0)"),
     Option("--schedule", type=path, metavar="FILE", help="Use this schedule, saved by systolic schedule --save"),
-    BATCH.but(help="Share each load of the weights by FRAMES (default: saved, or 1)"),
+    BATCH.but(help="Compute FRAMES frames per load of the weights (default: saved, or 1)"),
 )
 """The options of ``systolic generate`` that only this style has."""
