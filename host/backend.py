@@ -42,8 +42,8 @@ class Backend(Protocol):
         """
 
     def collect(self, batch: Any, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
-        """Return, for each of the first ``frames`` frames, copies of the feature maps that the host reads, in manifest
-        order."""
+        """Return, for each of the first ``frames`` frames, copies of the output feature maps, in the order of the
+        manifest's output layers."""
 
     def verify(self, batch: Any, pictures: Sequence[Pixels]) -> None:
         """Raise MismatchError or AcceleratorError if DDR no longer holds the uploaded data or the pictures of this

@@ -40,7 +40,8 @@ class LayerCheck:
 
 @dataclass(frozen=True)
 class Check:
-    """The result of comparing a design's layers with the golden model. It ends at the first layer that differs.
+    """The result of comparing a design's layers with the golden model, layer by layer. It ends at the first layer that
+    differs.
 
     Attributes:
         network: The network's name.

@@ -258,8 +258,8 @@ class SystolicLibrary(_Library):
         return tuple(cycles[: min(count, self._manifest.passes)])
 
     def record(self, path: Path | None, first: int, last: int) -> None:
-        """Record the waveforms of passes (engine instructions) ``first`` … ``last`` of later runs in an FST file, until
-        called with None.
+        """Record the waveforms of engine instructions (passes) ``first`` … ``last`` of later runs in an FST file;
+        ``path`` None ends this.
 
         DamagedFileError if the library cannot record.
         """

@@ -47,7 +47,7 @@ def kept_in(folder: Path) -> Path:
 
 
 def find_library(folder: Path, library: Path | str | None) -> Path:
-    """Return the path ``library``, or of the native simulation library built from the sources in ``folder`` for a
+    """Return the path of ``library`` if it is given, else of the library built from the sources in ``folder`` for a
     processor like this one.
 
     FileAccessError if there is none, or if the temporary folder belongs to another user.

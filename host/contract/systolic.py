@@ -140,7 +140,8 @@ class SystolicCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class SystolicManifest(Manifest):
-    """The manifest of a systolic design: a PE array, and the program of passes that it executes per frame.
+    """The manifest of a systolic design: a PE array, and the program of passes (instructions) that it executes per
+    batch.
 
     Attributes:
         array: The geometry of the PE array and its buffers.

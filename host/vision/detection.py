@@ -210,8 +210,8 @@ def classify(output: FloatArray, labels: Sequence[str], top: int = TOP) -> tuple
 
 
 def most_probable(shares: npt.NDArray[np.floating[Any]], labels: Sequence[str], top: int = TOP) -> tuple[Score, ...]:
-    """Return the ``top`` classes with the greatest probabilities, in descending order. ``shares`` has them by class, in
-    any shape."""
+    """Return the ``top`` classes with the greatest probabilities, in descending order. ``shares`` has one probability
+    per class, in any shape."""
     shares = shares.ravel()
     order = np.argsort(-shares, kind="stable")[:top]
     return tuple(Score(label_of(labels, int(index)), float(shares[index]), int(index)) for index in order)

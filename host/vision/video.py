@@ -97,7 +97,7 @@ class _Capture:
 
 
 class Video(_Capture):
-    """An iterator over every frame of a video file in order, uint8 ``(height, width, 3)``, red first.
+    """An iterable of every frame of a video file in order, uint8 ``(height, width, 3)``, red first.
 
     Attributes:
         width: Width of a frame in pixels.
@@ -123,7 +123,7 @@ class Video(_Capture):
 
 
 class Camera(_Capture):
-    """An iterator over the newest frames of a camera, uint8 ``(height, width, 3)``, red first.
+    """An iterable of the newest frames of a camera, uint8 ``(height, width, 3)``, red first.
 
     A thread reads the camera and keeps only the newest frame. Each frame is yielded once, and frames that were not
     taken in time are dropped. The iteration ends after the camera's last frame, or by ``close``.

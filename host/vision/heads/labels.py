@@ -16,7 +16,7 @@ from host.vision.placement import Placement
 
 
 def chosen(output: FloatArray, head: Head, labels: Sequence[str]) -> tuple[Score, ...]:
-    """Return the most probable classes of the picture, from the output ``(channels, 1, 1)`` of a head that chooses
+    """Return the most probable classes of a picture, from the output ``(channels, 1, 1)`` of a head that chooses
     classes (CHOICES).
 
     ShapeError if the output does not fit. If the accelerator chose the labels, the probability is unknown, because it
@@ -45,8 +45,8 @@ def chosen_of_pixels(output: FloatArray, head: Head, placement: Placement, label
 
 
 def _numbers(values: npt.NDArray[np.floating[Any]], head: Head) -> npt.NDArray[np.intp]:
-    """Return the class numbers ``(k, height, width)`` in an output's first ``k`` channels. RangeError if one is not a
-    class."""
+    """Return the class numbers ``(k, height, width)`` that the accelerator chose, from an output's first ``k``
+    channels. RangeError if one is not a class."""
     numbers = values[: head.k]
     # Compared as floats: casting a float beyond the range of integers gives different results on different processors.
     wrong = numbers[(numbers <= -1) | (numbers >= head.classes)]
