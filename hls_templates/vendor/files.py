@@ -41,6 +41,16 @@ _RTL_TEMPLATES = {
 }
 _TEST_BENCHES = {SystolicPorts: "systolic/test_bench.cpp.j2", StreamingPorts: "streaming/test_bench.cpp.j2"}
 
+PLACEMENTS = {
+    "performance": ("ExtraTimingOpt", "EarlyBlockPlacement", "ExtraNetDelay_high"),
+    "default": ("Default",),
+}
+"""The directives of place_design that build_vivado.tcl tries, by its strategy.
+
+The first of the performance strategy belongs to Performance_ExtraTimingOpt, which FINN sets for the same boards. The
+others place DSPs and memories before the logic, and assume longer wires (UG904, Available Directives).
+"""
+
 
 @dataclass(frozen=True)
 class _Packager:
@@ -117,7 +127,7 @@ def _fields(values: VendorValues, packager: _Packager) -> dict[str, object]:
         "title": comment(values.title),
         "board": comment(board.title),
         "part": word(board.part, "part"),
-        "board_part": word(board.board_part, "board_part"),
+        "board_name": word(_board_name(board.board_part), "board_part"),
         **_clock_fields(values),
         "ip": {"vendor": VENDOR, "library": LIBRARY, "name": ports.top, "version": VERSION, "vlnv": ports.vlnv},
         "top": ports.top,
@@ -161,12 +171,30 @@ def _clock_fields(values: VendorValues) -> dict[str, object]:
     """
     return {
         "clock_mhz": megahertz(values.clock.mhz),
+        "clock_key": identifier(values.board.ps.clock_mhz_key),
+        "clocks": _clocks(values),
+        "placements": PLACEMENTS,
         "clock_ns": f"{1000 / values.clock.mhz:.6f}",
         "dsp_clock": values.dsp_clock,
         "clock_cell": CLOCKS,
         "fabric_clock": f"$ps/{identifier(values.board.ps.clock)}" if values.dsp_clock == 1 else f"{CLOCKS}/clk_out1",
         "matched_routing": values.board.ps.ip == "zynq_ultra_ps_e",
     }
+
+
+def _clocks(values: VendorValues) -> list[str]:
+    """Return the target clock and the lower clocks of its PLL in MHz, in descending order."""
+    clock = values.clock
+    lower = [one.mhz for one in values.board.clocks(clock.mhz) if one.pll == clock.pll and one.mhz >= clock.mhz / 3]
+    return list(dict.fromkeys(megahertz(mhz) for mhz in (clock.mhz, *reversed(lower))))
+
+
+def _board_name(board_part: str) -> str:
+    """Return Vivado's name of a board without the version of the board's files, the last of its four fields."""
+    fields = board_part.split(":")
+    if len(fields) != 4:
+        raise InvalidValueError("board_part", board_part, "vendor:board:part0:version, as Vivado names a board")
+    return ":".join(fields[:3])
 
 
 def _style_fields(ports: Ports) -> dict[str, object]:

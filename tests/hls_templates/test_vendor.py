@@ -41,7 +41,20 @@ from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.kinds import as_kind
 from tests.support.schedules import first_fit
-from tests.support.tcl import dictionary, hls, interfaces, option, run_tcl, vivado
+from tests.support.tcl import (
+    HOLD,
+    MET,
+    MISSED,
+    PLACE,
+    WORSE,
+    Ran,
+    dictionary,
+    hls,
+    interfaces,
+    option,
+    run_tcl,
+    vivado,
+)
 from tests.support.vendor_types import vendor_types
 from tests.support.vendor_values import BOTH, CLOCKS, HOSTILE, SMUGGLED, STYLES, edited, streams, systolic
 
@@ -291,16 +304,18 @@ def test_an_ip_without_the_streams_is_refused(tmp_path: Path) -> None:
 
 
 def test_vivado_gives_bit_and_hwh_of_one_name(tmp_path: Path) -> None:
+    (tmp_path / "detector.bit").write_text("of an earlier run")
     ran = vivado(tmp_path, replace(values(), design="detector"), "jobs=8")
     assert ran.rc == 0, ran.out
-    assert (tmp_path / "detector.bit").is_file()
+    assert not (tmp_path / "vivado/failed").exists()
+    assert (tmp_path / "detector.bit").read_text() == ""
     assert (tmp_path / "detector.hwh").is_file()
     assert ran.named("launch_runs") == [
         ["synth_1", "-jobs", "8"],
         ["impl_1", "-to_step", "write_bitstream", "-jobs", "8"],
     ]
     assert ran.one("create_project") == ["-force", "detector", f"{tmp_path}/vivado", "-part", "xczu7ev-ffvc1156-2-e"]
-    assert ["board_part", "xilinx.com:zcu104:part0:1.1", "project"] in ran.named("set_property")
+    assert ["board_part", "xilinx.com:zcu104:part0:1.0", "project"] in ran.named("set_property")
 
 
 @pytest.mark.parametrize(("stop", "runs"), [("design", 0), ("synth", 1)])
@@ -316,13 +331,26 @@ def test_vivado_stops_where_it_is_asked_to(stop: str, runs: int, tmp_path: Path)
     "settings, arguments, sentence",
     [
         ({"STUB_HZ": "214284000"}, [], "the PS makes 214.284 MHz, not 300 MHz: generate the design for a clock"),
-        ({"STUB_WNS": "-0.2"}, [], "timing is not met: worst setup slack -0.2 ns"),
-        ({"STUB_WHS": "-0.1"}, [], "timing is not met: worst hold slack -0.1 ns"),
-        ({"STUB_NO_BOARD": "1"}, [], "install its board files"),
-        ({"STUB_PROGRESS": "40%"}, [], "synth_1 failed: stopped"),
+        (
+            {"STUB_BOARDS": "xilinx.com:zcu102:part0:3.4 xilinx.com:kv260_som:part0:1.4 xilinx.com:zcu102:part0:3.3"},
+            [],
+            "no files of the board xilinx.com:zcu104:part0. It has files of: xilinx.com:kv260_som, xilinx.com:zcu102. ",
+        ),
+        ({"STUB_BOARDS": ""}, [], "It has files of: no board. Install the board's files"),
+        ({"STUB_PROGRESS": "40%"}, [], "synth_1 failed: synth_design ERROR; its log is in vivado/"),
         ({"STUB_FAIL": "validate_bd_design"}, [], "validate_bd_design failed"),
-        ({}, ["place"], "an argument is design, synth, bitstream or jobs=1 to jobs=99, not 'place'"),
+        (
+            {},
+            ["place"],
+            "an argument is design, synth, bitstream, jobs=1 to jobs=99, strategy=performance or strategy=default,",
+        ),
         ({}, ["jobs=0"], "not 'jobs=0'"),
+        ({}, ["strategy=best"], "not 'strategy=best'"),
+        (
+            {},
+            ["clock=260"],
+            "the clock is one of 300, 250, 214.286, 187.5, 166.667, 150, 136.364, 125, 115.385, 107.143, 100 MHz",
+        ),
     ],
 )
 def test_vivado_copies_nothing_that_is_not_whole(
@@ -331,6 +359,101 @@ def test_vivado_copies_nothing_that_is_not_whole(
     ran = vivado(tmp_path, values(), *arguments, **settings)
     assert ran.rc == 1
     assert sentence in ran.out
+    assert not list(tmp_path.glob("*.bit"))
+
+
+def test_the_newest_installed_files_of_the_board_are_taken(tmp_path: Path) -> None:
+    boards = [f"xilinx.com:zcu104:part0:{version}" for version in ("1.9", "1.10", "1.1")]
+    ran = vivado(tmp_path, values(), "design", STUB_BOARDS=" ".join([*boards, "xilinx.com:zcu104_rev2:part0:9.0"]))
+    assert ["board_part", boards[1], "project"] in ran.named("set_property")
+    assert "WARNING" not in ran.out
+    other = vivado(tmp_path, values(), "design", STUB_PART="xczu7ev-ffvc1156-2-i")
+    assert "WARNING: the board files name the part xczu7ev-ffvc1156-2-i" in other.out
+
+
+PLACEMENTS = ["ExtraTimingOpt", "EarlyBlockPlacement", "ExtraNetDelay_high"]
+TIMED = "{clk_pl_0 3.334 3.334 -0.058} {clk_out2 1.667 1.667 -0.100} {clk_out3 3.334 6.668 -0.100} {idle 10 {} {}}"
+"""Clocks of a design: name, period, and the requirement and slack of the worst path in ns."""
+
+
+def runs_of(ran: Ran) -> list[str]:
+    return [call[0] for call in ran.named("launch_runs") if call[0] != "synth_1"]
+
+
+def directives(ran: Ran, step: str) -> dict[str, str]:
+    return {call[2]: call[1] for call in ran.named("set_property") if call[0] == f"STEPS.{step}.ARGS.DIRECTIVE"}
+
+
+def test_the_performance_strategy_tries_placements_until_one_meets_timing(tmp_path: Path) -> None:
+    for logs, tried in (([MET], 1), ([MISSED, MET], 2), ([PLACE, WORSE, MET], 3), ([MISSED, PLACE, HOLD], 3)):
+        ran = vivado(tmp_path, values(), STUB_LOGS=" ".join(map(str, logs)), STUB_PATHS=TIMED)
+        runs = [f"impl_{n + 1}" for n in range(tried)]
+        assert runs_of(ran) == runs
+        assert directives(ran, "PLACE_DESIGN") == dict(zip(runs, PLACEMENTS, strict=False))
+        assert directives(ran, "PHYS_OPT_DESIGN") == dict.fromkeys(runs, "AggressiveExplore")
+        assert [call[0] for call in ran.named("create_run")] == runs[1:]
+        assert (ran.rc == 0) == (logs[-1] is MET)
+        assert ran.one("open_run") == [runs[-1] if ran.rc == 0 else "impl_1"]
+        # A strategy overwrites the directives, so that it is set before them.
+        for run in [*runs, "synth_1"]:
+            names = [call[0] for call in ran.named("set_property") if call[2:] == [run]]
+            assert names.index("strategy") == 0
+    assert ["SYNTH_CHECKPOINT_MODE", "None", "system.bd"] in ran.named("set_property")
+    assert "placement EarlyBlockPlacement: impl_2 failed: place_design ERROR" in ran.out
+
+
+def test_the_default_strategy_changes_no_setting_of_vivado(tmp_path: Path) -> None:
+    ran = vivado(tmp_path, values(), "strategy=default", STUB_LOGS=str(MISSED), STUB_PATHS=TIMED)
+    assert (ran.rc, runs_of(ran)) == (1, ["impl_1"])
+    assert directives(ran, "PLACE_DESIGN") == {"impl_1": "Default"}
+    assert not [call for call in ran.named("set_property") if call[0] in {"strategy", "SYNTH_CHECKPOINT_MODE"}]
+
+
+def test_missed_timing_leaves_the_best_try_and_the_clock_that_it_allows(tmp_path: Path) -> None:
+    (tmp_path / "systolic.bit").write_text("of an earlier run")
+    logs = " ".join(map(str, (WORSE, MISSED, WORSE)))
+    ran = vivado(tmp_path, values(), "jobs=8", STUB_LOGS=logs, STUB_PATHS=TIMED)
+    assert (ran.rc, ran.one("open_run")) == (1, ["impl_2"])
+    assert not (tmp_path / "systolic.bit").exists()
+    assert {path.name for path in (tmp_path / "vivado/failed").iterdir()} == {
+        "systolic.bit",
+        "systolic.hwh",
+        "timing.rpt",
+    }
+    assert "timing is not met: worst setup slack -0.058 ns, worst hold slack 0.066 ns" in ran.out
+    # 1.667 ns of 1.767 ns; a path of two cycles, 6.668 ns of 6.768 ns, limits less.
+    assert "clock clk_out2: 599.9 MHz wanted, 565.9 MHz at most" in ran.out
+    assert "clock clk_out3: 299.9 MHz wanted, 295.5 MHz at most" in ran.out
+    assert "The highest clock is 283.0 MHz" in ran.out
+    assert "and --clock 250." in ran.out
+    command = re.search(r"vivado -mode batch -source build_vivado.tcl -tclargs (.*)", ran.out)
+    assert command
+    again = vivado(tmp_path, values(), *command[1].split())
+    assert again.rc == 0, again.out
+    assert (command[1], "PL clock: 250.0 MHz" in again.out) == ("jobs=8 clock=250", True)
+    assert not (tmp_path / "vivado/failed").exists()
+
+
+@cases(
+    "log, settings, sentence",
+    [
+        (
+            HOLD,
+            {},
+            "slack -0.085 ns. The files are in vivado/failed/, for a look only. No clock corrects a hold slack",
+        ),
+        (MET, {"STUB_TPWS": "-0.2"}, "A clock is above the limit of a block: see Pulse Width Checks"),
+        (MISSED, {"STUB_PATHS": "{clk_pl_0 3.334 3.334 -9.0}"}, "That is below 100 MHz: generate a smaller array."),
+        (PLACE, {}, "build_vivado.tcl: impl_3 failed: place_design ERROR; its log is in vivado/"),
+    ],
+)
+def test_a_clock_is_offered_only_if_a_lower_one_helps(
+    log: Path, settings: dict[str, str], sentence: str, tmp_path: Path
+) -> None:
+    ran = vivado(tmp_path, values(), STUB_LOGS=" ".join([str(log)] * 3), **{"STUB_PATHS": TIMED, **settings})
+    assert ran.rc == 1
+    assert sentence in ran.out
+    assert "clock=" not in ran.out
     assert not list(tmp_path.glob("*.bit"))
 
 

@@ -16,6 +16,11 @@ from hls_templates.vendor.values import VendorValues
 
 Call = list[str]
 STUBS = Path(__file__).with_name("vendor_stubs.tcl")
+MET, MISSED, WORSE, HOLD, PLACE = (
+    Path(__file__).with_name("vendor") / f"texts/impl_{name}.log"
+    for name in ("met", "missed", "worse", "hold", "place")
+)
+"""Logs of an implementation by Vivado, with the values and messages of public ones."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ def run_tcl(folder: Path, script: str, text: str, *arguments: str, **settings: s
         capture_output=True,
         text=True,
         timeout=600,
-        env={**os.environ, **settings},
+        env={**os.environ, "STUB_LOGS": str(MET), **settings},
     )
     lines = calls.read_text("utf-8").splitlines() if calls.is_file() else []
     return Ran(done.returncode, done.stdout + done.stderr, tuple(line.split("\x1f") for line in lines))
@@ -58,7 +63,6 @@ def vivado(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> 
     ip = folder / "hls/solution/impl/ip/component.xml"
     ip.parent.mkdir(parents=True, exist_ok=True)
     ip.write_text("<component/>")
-    settings.setdefault("STUB_HZ", str(round(of.clock.mhz * 1e6)))
     return run_tcl(folder, "build_vivado.tcl", vendor_files(of)["build_vivado.tcl"], *arguments, **settings)
 
 
@@ -76,7 +80,6 @@ def rtl_vivado(folder: Path, of: VendorValues, *arguments: str, **settings: str)
     """Run build_vivado.tcl of a SystemVerilog engine after package_ip.tcl has written an IP."""
     (folder / "ip").mkdir(parents=True, exist_ok=True)
     (folder / "ip/component.xml").write_text("<component/>")
-    settings.setdefault("STUB_HZ", str(round(of.clock.mhz * 1e6)))
     return run_tcl(folder, "build_vivado.tcl", rtl_vendor_files(of)["build_vivado.tcl"], *arguments, **settings)
 
 

@@ -3,10 +3,12 @@
 #
 #   tclsh vendor_stubs.tcl CALLS SCRIPT ARGUMENT ...
 #
-# STUB_HZ: the clock that the PS sets. STUB_WNS, STUB_WHS: slack in ns. STUB_FAIL: a command that fails.
+# STUB_HZ: the clock that the PS sets; by default the one that the script asks for. STUB_FAIL: a command that fails.
+# STUB_LOGS: a log of Vivado per implementation, which gives its result. STUB_TPWS: total pulse width slack in ns.
+# STUB_PATHS: per clock its name, period, and the requirement and slack of its worst path in ns.
 # STUB_SEGMENT: the name of a slave's address segment. STUB_FAST_HZ: the MMCM's output for twice the clock.
 # STUB_NO_SPACES: the packager infers no address spaces. STUB_STREAMS: the names of the accelerator's streams.
-# STUB_NO_BOARD: the board files are not installed. STUB_PROGRESS: the progress of runs.
+# STUB_BOARDS: the installed board files. STUB_PART: the part that they name. STUB_PROGRESS: the progress of synthesis.
 
 set calls_file [lindex $argv 0]
 set script [lindex $argv 1]
@@ -28,9 +30,9 @@ proc record {words} {
 foreach name {
     open_project set_top open_solution set_part create_clock config_interface csim_design csynth_design cosim_design
     export_design close_project
-    set_property update_ip_catalog create_bd_design apply_bd_automation connect_bd_net assign_bd_address
+    update_ip_catalog create_bd_design apply_bd_automation connect_bd_net assign_bd_address
     exclude_bd_addr_seg validate_bd_design save_bd_design generate_target update_compile_order wait_on_run open_run
-    report_utilization report_timing_summary
+    report_utilization
     ipx::associate_bus_interfaces ipx::create_xgui_files ipx::update_checksums ipx::check_integrity ipx::save_core
 } {
     if {[string match ipx::* $name]} { namespace eval ::ipx {} }
@@ -47,7 +49,18 @@ foreach name {get_runs get_files get_bd_addr_spaces} { proc $name args { return 
 proc current_project {} { return project }
 proc current_fileset {} { return sources_1 }
 proc make_wrapper args { return system_wrapper.v }
-proc get_board_parts args { return [expr {[setting STUB_NO_BOARD 0] ? "" : [lindex $args end]}] }
+
+proc set_property args {
+    record [linsert $args 0 set_property]
+    if {[regexp {CONFIG\.(?:PSU__CRL_APB__PL0_REF_CTRL__FREQMHZ|PCW_FPGA0_PERIPHERAL_FREQMHZ) \{?([0-9.]+)} $args -> mhz]} {
+        set ::made_hz [expr {round(1e6 * $mhz)}]
+    }
+}
+
+# By default one version of every board's files is installed.
+proc get_board_parts {-quiet pattern} {
+    return [lsearch -all -inline [setting STUB_BOARDS [string map {* 1.0} $pattern]] $pattern]
+}
 
 proc create_bd_cell args {
     record [linsert $args 0 create_bd_cell]
@@ -92,16 +105,22 @@ proc get_bd_addr_segs args {
 }
 
 proc get_property {name object} {
-    set hz [setting STUB_HZ 299997009]
+    set hz [setting STUB_HZ [expr {[info exists ::made_hz] ? $::made_hz : 300000000}]]
     switch -- $name {
         CONFIG.FREQ_HZ {
             return [expr {[string match */clk_out2 $object] ? [setting STUB_FAST_HZ [expr {2 * $hz}]] : $hz}]
         }
         NAME { return $object }
-        PROGRESS { return [setting STUB_PROGRESS 100%] }
-        STATUS { return stopped }
-        STATS.WNS { return [setting STUB_WNS 0.012] }
-        STATS.WHS { return [setting STUB_WHS 0.010] }
+        PART { return [setting STUB_PART $::project_part] }
+        FLOW { return {Vivado Implementation 2023} }
+        PROGRESS { return [lindex [result $object] 0] }
+        STATUS { return [lindex [result $object] 1] }
+        STATS.WNS { return [lindex [result $object] 2] }
+        STATS.WHS { return [lindex [result $object] 3] }
+        STATS.TPWS { return [setting STUB_TPWS 0.000] }
+        PERIOD { return [lindex [worst_path $object] 1] }
+        REQUIREMENT { return [lindex [worst_path $object] 2] }
+        SLACK { return [lindex [worst_path $object] 3] }
     }
     error "there is no property '$name'"
 }
@@ -109,7 +128,30 @@ proc get_property {name object} {
 proc create_project args {
     record [linsert $args 0 create_project]
     lassign [lrange $args 1 2] ::project_name ::project_folder
+    set ::project_part [lindex $args end]
 }
+
+# Return the progress, the status, and the setup and hold slack of a run. The log of an implementation is replayed: the
+# last estimate of the router counts, and an error ends the step that its identifier names.
+proc result {run} {
+    if {![regexp {^impl_(\d+)$} $run -> number]} {
+        set progress [setting STUB_PROGRESS 100%]
+        return [list $progress [expr {$progress eq "100%" ? "synth_design Complete!" : "synth_design ERROR"}]]
+    }
+    set log [read_all [lindex $::env(STUB_LOGS) $number-1]]
+    if {[regexp {ERROR: \[(Place|Route) } $log -> step]} { return [list 30% "[string tolower $step]_design ERROR"] }
+    set found [regexp -all -inline {Estimated Timing Summary \| WNS=(\S+) *\| TNS=\S+ *\| WHS=(\S+)} $log]
+    return [list 100% "write_bitstream Complete!" {*}[lrange $found end-1 end]]
+}
+
+proc create_run args {
+    record [linsert $args 0 create_run]
+}
+
+# A clock and its worst path are the same object.
+proc get_clocks {} { return [lmap path $::env(STUB_PATHS) { lindex $path 0 }] }
+proc get_timing_paths {-quiet -delay_type max -max_paths 1 -to clock} { return $clock }
+proc worst_path {clock} { return [lsearch -inline -index 0 $::env(STUB_PATHS) $clock] }
 
 proc empty_file {path} {
     file mkdir [file dirname $path]
@@ -120,7 +162,15 @@ proc empty_file {path} {
 proc launch_runs args {
     record [linsert $args 0 launch_runs]
     empty_file $::project_folder/$::project_name.gen/sources_1/bd/system/hw_handoff/system.hwh
-    if {"write_bitstream" in $args} { empty_file $::project_folder/$::project_name.runs/impl_1/system_wrapper.bit }
+    set run [lindex $args 0]
+    if {"write_bitstream" in $args && [lindex [result $run] 0] eq "100%"} {
+        empty_file $::project_folder/$::project_name.runs/$run/system_wrapper.bit
+    }
+}
+
+proc report_timing_summary {-file path} {
+    record [list report_timing_summary -file $path]
+    empty_file $path
 }
 
 # --- the IP packager ----------------------------------------------------------------------------------------------

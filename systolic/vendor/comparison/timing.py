@@ -89,7 +89,7 @@ def conflicts(claims: Claims, reports: Reports) -> Iterator[str]:
     if period > claims.period_ns * SAME_CLOCK:
         yield (
             f"Vivado's fastest clock has {1000 / period:.2f} MHz, but the design claims {claims.clock_mhz:g} MHz: run "
-            "build_vivado.tcl of this folder"
+            "build_vivado.tcl of this folder without clock=, or generate the design for that clock"
         )
 
 

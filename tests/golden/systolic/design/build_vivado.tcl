@@ -5,6 +5,11 @@
 #   vivado -mode batch -source build_vivado.tcl -tclargs design        stop at the validated block design
 #   vivado -mode batch -source build_vivado.tcl -tclargs synth jobs=8  stop after synthesis, eight processes
 #
+# strategy=performance (default) optimises for the clock and tries 3 placements until one meets timing.
+# strategy=default takes Vivado's own settings and one placement. It is faster, and needs fewer LUTs.
+# clock=MHZ builds the same design for a lower clock. If timing is not met, the script prints the clock to take, and the
+# bitstream is in vivado/failed/.
+#
 # Vivado 2022.1 to 2024.2, of the same release as the Vitis HLS that exported the IP.
 # It writes systolic.bit and systolic.hwh, from which pynq reads the registers' addresses.
 
@@ -13,7 +18,15 @@ set name systolic
 set accelerator systolic_top_0
 set interrupts axi_intc_0
 set ps processing_system7_0
-set wanted_mhz 100
+
+# The target clock in MHz, and the lower clocks that the PS can make.
+set clocks {100 90.909 83.333 76.923 71.429 66.667 62.5 58.824 55.556 52.632 50 47.619 45.455 43.478 41.667 40 38.462 37.037 35.714 34.483 33.333}
+
+# The directives of place_design that each strategy tries, in this order (UG904).
+set placements {
+    performance {ExtraTimingOpt EarlyBlockPlacement ExtraNetDelay_high}
+    default {Default}
+}
 
 # Per port of the PS: its clock pin, and the accelerator's masters that it serves. Maps and weights each have their own
 # high-performance port if there are enough. program and layers transfer few bytes and share a remaining port.
@@ -45,20 +58,42 @@ set ps_config {
     CONFIG.PCW_USE_FABRIC_INTERRUPT {1}
 }
 
-# Return the step to stop after and the number of processes, from the command line.
-proc wanted {argv} {
-    set stop bitstream
-    set jobs 4
+# Return the options of the command line as a dict: stop (the last step), jobs (processes), strategy, clock (MHz), and
+# rest (the arguments without the clock).
+proc wanted {argv clocks strategies} {
+    set options [dict create stop bitstream jobs 4 strategy performance clock [lindex $clocks 0] rest {}]
     foreach word $argv {
-        if {$word in {design synth bitstream}} {
-            set stop $word
-        } elseif {[regexp {^jobs=([1-9][0-9]?)$} $word -> jobs]} {
+        if {[regexp {^clock=(.*)$} $word -> mhz]} {
+            if {$mhz ni $clocks} { error "the clock is one of [join $clocks {, }] MHz, not '$mhz'" }
+            dict set options clock $mhz
             continue
+        }
+        dict lappend options rest $word
+        if {$word in {design synth bitstream}} {
+            dict set options stop $word
+        } elseif {[regexp {^jobs=([1-9][0-9]?)$} $word -> jobs]} {
+            dict set options jobs $jobs
+        } elseif {[regexp {^strategy=(.*)$} $word -> strategy] && $strategy in $strategies} {
+            dict set options strategy $strategy
         } else {
-            error "an argument is design, synth, bitstream or jobs=1 to jobs=99, not '$word'"
+            error "an argument is design, synth, bitstream, jobs=1 to jobs=99, strategy=[join $strategies { or strategy=}], or clock=MHZ, not '$word'"
         }
     }
-    return [list $stop $jobs]
+    return $options
+}
+
+# Return the newest installed version of the board's files.
+proc newest_board_part {} {
+    set board {tul.com.tw:pynq-z2:part0}
+    set versions [get_board_parts -quiet $board:*]
+    if {[llength $versions] == 0} {
+        set installed {}
+        foreach part [get_board_parts -quiet *] { lappend installed [join [lrange [split $part :] 0 1] :] }
+        set installed [lsort -unique $installed]
+        error "Vivado has no files of the board $board. It has files of: [expr {[llength $installed] ? [join $installed {, }] : "no board"}].\
+            Install the board's files (Tools, Vivado Store)"
+    }
+    return [lindex [lsort -dictionary $versions] end]
 }
 
 proc open_design {here name} {
@@ -66,11 +101,12 @@ proc open_design {here name} {
     if {![file exists $repository/component.xml]} {
         error "there is no IP at $repository: run vitis_hls -f run_hls.tcl first"
     }
-    if {[llength [get_board_parts -quiet {tul.com.tw:pynq-z2:part0:1.0}]] == 0} {
-        error "Vivado does not know the board {tul.com.tw:pynq-z2:part0:1.0}: install its board files (Tools, Vivado Store)"
-    }
+    set board_part [newest_board_part]
+    puts "board files: $board_part"
     create_project -force $name $here/vivado -part {xc7z020clg400-1}
-    set_property board_part {tul.com.tw:pynq-z2:part0:1.0} [current_project]
+    set_property board_part $board_part [current_project]
+    set part [get_property PART [current_project]]
+    if {$part ne {xc7z020clg400-1}} { puts "WARNING: the board files name the part $part; the design's figures are for xc7z020clg400-1" }
     set_property ip_repo_paths $repository [current_project]
     update_ip_catalog
     create_bd_design system
@@ -185,69 +221,175 @@ proc assign_addresses {ps accelerator interrupts ports} {
     }
 }
 
-proc finish_design {name} {
+proc finish_design {strategy} {
     validate_bd_design
     save_bd_design
     set file [get_files system.bd]
+    # The settings of synth_1 apply to the IPs only if these are synthesised with the top, not each on its own (UG994).
+    if {$strategy eq "performance"} { set_property SYNTH_CHECKPOINT_MODE None $file }
     generate_target all $file
     add_files -norecurse [make_wrapper -files $file -top]
     set_property top system_wrapper [current_fileset]
     update_compile_order -fileset sources_1
 }
 
-proc run_to_end {run} {
+proc set_synthesis {strategy} {
+    if {$strategy ne "performance"} { return }
+    set run [get_runs synth_1]
+    foreach {property value} {
+        strategy Flow_PerfOptimized_high
+        STEPS.SYNTH_DESIGN.ARGS.DIRECTIVE AlternateRoutability
+        STEPS.SYNTH_DESIGN.ARGS.RETIMING true
+    } { set_property $property $value $run }
+}
+
+# Set the directives of an implementation. The strategy comes first, because it overwrites all others.
+proc set_implementation {run strategy placement} {
+    if {$strategy eq "performance"} {
+        foreach {property value} {
+            strategy Performance_ExtraTimingOpt
+            STEPS.OPT_DESIGN.ARGS.DIRECTIVE Explore
+            STEPS.PHYS_OPT_DESIGN.IS_ENABLED true
+            STEPS.PHYS_OPT_DESIGN.ARGS.DIRECTIVE AggressiveExplore
+            STEPS.POST_ROUTE_PHYS_OPT_DESIGN.IS_ENABLED true
+            STEPS.POST_ROUTE_PHYS_OPT_DESIGN.ARGS.DIRECTIVE AggressiveExplore
+        } { set_property $property $value $run }
+    }
+    set_property STEPS.PLACE_DESIGN.ARGS.DIRECTIVE $placement $run
+}
+
+# Run a step to its end. Return "", or a sentence with the reason why it failed.
+proc run_to_end {run args} {
+    launch_runs $run {*}$args
     wait_on_run $run
-    if {[get_property PROGRESS [get_runs $run]] ne "100%"} {
-        error "$run failed: [get_property STATUS [get_runs $run]]; its log is in vivado/"
-    }
+    if {[get_property PROGRESS [get_runs $run]] eq "100%"} { return "" }
+    return "$run failed: [get_property STATUS [get_runs $run]]; its log is in vivado/"
 }
 
-# A design that misses timing may fail at some temperature or voltage, so that its files are not copied.
-proc check_timing {run} {
-    foreach {check property} {setup STATS.WNS hold STATS.WHS} {
-        set slack [get_property $property [get_runs $run]]
-        puts "worst $check slack: $slack ns"
-        if {$slack < 0} { error "timing is not met: worst $check slack $slack ns. Take a lower clock, or another array" }
+# Return the slacks of a run in ns by their names. The pulse width is the sum of all that are missed, 0 if none is.
+proc slacks {run} {
+    foreach {name property} {setup STATS.WNS hold STATS.WHS pulse STATS.TPWS} {
+        dict set slacks $name [get_property $property [get_runs $run]]
     }
+    return $slacks
 }
 
-proc copy_results {here name} {
+proc met {slacks} {
+    foreach slack [dict values $slacks] { if {$slack < 0} { return 0 } }
+    return 1
+}
+
+# Implement the design with one placement after the other until timing is met. Return the run that meets timing, or else
+# the one with the best setup slack, and its slacks. A run that misses hold comes last, because no clock corrects that.
+proc implement {options placements} {
+    set best {}
+    set best_setup -Inf
+    set number 0
+    foreach placement $placements {
+        set run impl_[incr number]
+        if {$number > 1} { create_run $run -parent_run synth_1 -flow [get_property FLOW [get_runs impl_1]] }
+        set_implementation [get_runs $run] [dict get $options strategy] $placement
+        set failure [run_to_end $run -to_step write_bitstream -jobs [dict get $options jobs]]
+        if {$failure ne ""} {
+            puts "placement $placement: $failure"
+            continue
+        }
+        set slacks [slacks $run]
+        puts "placement $placement: worst setup slack: [dict get $slacks setup] ns, worst hold slack: [dict get $slacks hold] ns"
+        if {[met $slacks]} { return [list $run $slacks] }
+        set setup [expr {[dict get $slacks setup] - ([dict get $slacks hold] < 0 ? 1000 : 0)}]
+        if {$setup > $best_setup} {
+            set best [list $run $slacks]
+            set best_setup $setup
+        }
+    }
+    if {$best eq {}} { error $failure }
+    return $best
+}
+
+# Print the highest frequency of each clock, and return the highest frequency of the PS's clock in MHz. A path that has r ns
+# and a slack of s ns needs r - s ns. All clocks are made from the PS's clock, so that they change by one factor.
+proc highest_mhz {mhz} {
+    set factor Inf
+    foreach clock [get_clocks] {
+        set path [get_timing_paths -quiet -delay_type max -max_paths 1 -to $clock]
+        if {[llength $path] == 0} { continue }
+        set requirement [get_property REQUIREMENT $path]
+        set slack [get_property SLACK $path]
+        if {![string is double -strict $requirement] || ![string is double -strict $slack]} { continue }
+        set reached [expr {$requirement / ($requirement - $slack)}]
+        puts [format "clock %s: %.1f MHz wanted, %.1f MHz at most" $clock [expr {1000.0 / [get_property PERIOD $clock]}] \
+            [expr {1000.0 / [get_property PERIOD $clock] * $reached}]]
+        set factor [expr {min($factor, $reached)}]
+    }
+    return [expr {$mhz * $factor}]
+}
+
+# A design that misses timing may fail at some temperature or voltage. Its files are not copied next to the manifest, where
+# systolic package would find them, but to vivado/failed/. The error names the clock to build for.
+proc fail {here name run slacks options clocks} {
+    copy_results $here $name $run $here/vivado/failed
+    file copy -force $here/vivado/timing.rpt $here/vivado/failed
+    set mhz [dict get $options clock]
+    set highest [highest_mhz $mhz]
+    set text "timing is not met: worst setup slack [dict get $slacks setup] ns, worst hold slack [dict get $slacks hold] ns.\
+        The files are in vivado/failed/, for a look only."
+    if {[dict get $slacks hold] < 0} { append text " No clock corrects a hold slack: build with another strategy=." }
+    if {[dict get $slacks pulse] < 0} { append text " A clock is above the limit of a block: see Pulse Width Checks in vivado/failed/timing.rpt." }
+    if {[dict get $slacks setup] >= 0} { error $text }
+    append text [format " The highest clock is %.1f MHz." $highest]
+    foreach lower $clocks {
+        if {$lower >= $mhz || $lower > $highest} { continue }
+        append text " To build this design for $lower MHz:\n\
+            vivado -mode batch -source build_vivado.tcl -tclargs [concat [dict get $options rest] clock=$lower]\n\
+            For figures at this clock, run systolic generate with the same arguments and --clock $lower."
+        error $text
+    }
+    error "$text That is below [lindex $clocks end] MHz: generate a smaller array."
+}
+
+proc copy_results {here name run folder} {
+    file mkdir $folder
     foreach {suffix pattern} [list \
-            bit $here/vivado/$name.runs/impl_1/system_wrapper.bit \
+            bit $here/vivado/$name.runs/$run/system_wrapper.bit \
             hwh $here/vivado/$name.gen/sources_1/bd/system/hw_handoff/system.hwh] {
         set files [glob -nocomplain $pattern]
         if {[llength $files] != 1} { error "Vivado has not written $pattern" }
-        file copy -force [lindex $files 0] $here/$name.$suffix
-        puts "wrote $here/$name.$suffix"
+        file copy -force [lindex $files 0] $folder/$name.$suffix
+        puts "wrote $folder/$name.$suffix"
     }
 }
 
-proc build {here name ps accelerator interrupts ports config wanted_mhz argv} {
-    lassign [wanted $argv] stop jobs
+proc build {here name ps accelerator interrupts ports config clocks placements argv} {
+    set options [wanted $argv $clocks [dict keys $placements]]
+    set stop [dict get $options stop]
+    # If this run fails, the files of an earlier run must not be mistaken for its result.
+    file delete -force $here/vivado/failed
+    if {$stop eq "bitstream"} { file delete $here/$name.bit }
     open_design $here $name
-    add_ps $ps $config
-    check_clock $ps $wanted_mhz
+    add_ps $ps [dict replace $config CONFIG.PCW_FPGA0_PERIPHERAL_FREQMHZ [dict get $options clock]]
+    check_clock $ps [dict get $options clock]
     add_clock_and_reset $ps
     add_accelerator $ps $accelerator
     add_memory_ports $ps $accelerator $ports
     add_control $ps $accelerator $interrupts
     assign_addresses $ps $accelerator $interrupts $ports
-    finish_design $name
+    finish_design [dict get $options strategy]
     if {$stop eq "design"} { return }
-    launch_runs synth_1 -jobs $jobs
-    run_to_end synth_1
+    set_synthesis [dict get $options strategy]
+    set failure [run_to_end synth_1 -jobs [dict get $options jobs]]
+    if {$failure ne ""} { error $failure }
     if {$stop eq "synth"} { return }
-    launch_runs impl_1 -to_step write_bitstream -jobs $jobs
-    run_to_end impl_1
-    open_run impl_1
+    lassign [implement $options [dict get $placements [dict get $options strategy]]] run slacks
+    open_run $run
     report_utilization -file $here/vivado/utilization.rpt
     report_utilization -hierarchical -file $here/vivado/utilization_hierarchical.rpt
     report_timing_summary -file $here/vivado/timing.rpt
-    check_timing impl_1
-    copy_results $here $name
+    if {![met $slacks]} { fail $here $name $run $slacks $options $clocks }
+    copy_results $here $name $run $here
 }
 
-if {[catch {build $here $name $ps $accelerator $interrupts $ports $ps_config $wanted_mhz $argv} message]} {
+if {[catch {build $here $name $ps $accelerator $interrupts $ports $ps_config $clocks $placements $argv} message]} {
     puts stderr "build_vivado.tcl: $message"
     exit 1
 }
