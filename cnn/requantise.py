@@ -65,7 +65,7 @@ class Requantiser:
         negative: The multiplier if acc + bias < 0, 0…65535: 0 for ReLU, slope · multiplier for leaky ReLU, and
             ``multiplier`` itself for a linear layer.
         shift: The bits of the right shift, 1…47.
-        halves: The rounding of halves, one of HALVES.
+        halves: The rounding of halves, one of HALVES (up, even, odd).
     """
 
     bias: npt.NDArray[np.int64]
@@ -99,7 +99,7 @@ class MultiplyShift:
         multiplier: The multiplier, −65535…65535; negative if the batch norm's gamma is negative.
         bias: The bias, at the scale of the product, |bias| < 2^47.
         shift: The bits of the right shift, 1…47.
-        halves: The rounding of halves, one of HALVES.
+        halves: The rounding of halves, one of HALVES (up, even, odd).
     """
 
     multiplier: npt.NDArray[np.int64]

@@ -96,9 +96,9 @@ class _Blocks:
         step: The stride m of the convolutions.
         rows: Rows of a block.
         columns: Columns of a block.
-        window: Rows and columns of a window that covers the shifted windows of all places of a block.
-        places: The row and column at which the window of each place starts in ``window``.
-        each: The shape of the map that holds one place of all blocks.
+        window: Rows and columns of a window that covers the shifted windows of all positions of a block.
+        places: The row and column at which the window of each position of a block starts in ``window``.
+        each: The shape of the map with one position of every block.
     """
 
     def __init__(self, section: Section, strides: Pair, window: Pair, outputs: Shape) -> None:

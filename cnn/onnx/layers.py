@@ -42,19 +42,19 @@ Crop: TypeAlias = tuple[tuple[int, int, int], tuple[int, int, int]]
 class Map:
     """A tensor that depends on the network's input: a node's output, perhaps reshaped, padded, cropped or reordered.
 
-    Padding, crop and moves are pending: the next operation includes them, or a layer is appended that does them.
+    Padding, crop and moves are postponed: the next operation includes them, or a layer is appended for them.
 
     Attributes:
         node: The index of the node whose output the tensor holds.
         shape: The shape in the graph, with a batch of 1 first; it may be flattened.
-        padding: The padding that is pending.
+        padding: The postponed padding.
         edge: Whether the padding repeats the outermost values instead of zeros.
         inside: Whether the node includes the operation after it too (``Layers.changed``), so that the file's tensor
             is no longer the output of the node.
         last: Whether the channels are the last side, or were when the tensor was flattened (cnn.onnx.channels_last).
         crop: The rows and columns of the node's map that are to be taken; None for all.
         integers: Whether the values are integers, because the file's input holds integers (cnn.onnx.quantised.cast).
-        moves: The pending reordering of the node's values (cnn.onnx.digits); None if there is none.
+        moves: The postponed reordering of the node's values (cnn.onnx.digits); None if there is none.
     """
 
     node: int
@@ -168,7 +168,7 @@ class Layers:
         Args:
             operation: The operation.
             position: The place of the input among the operation's inputs.
-            edge: Whether the operation accepts pending padding that repeats the edges.
+            edge: Whether the operation accepts postponed padding that repeats the edges.
 
         Raises:
             RefusedError: The input is a constant, or has its channels last.

@@ -79,12 +79,12 @@ BUILDERS: Registry[Builder] = Registry("systolic.operators", {**FLOATS, **INTEGE
 """The function for each operator, by its kind. A package adds an operator in a domain of its own as DOMAIN.KIND."""
 
 TAKE_PADDING = frozenset({*shapes.PASS_PADDING, "Conv", "ConvInteger", "QLinearConv", *QONNX})
-"""Operators that accept pending padding of their input (cnn.onnx.layers), or pass it on to the next operator.
+"""Operators that accept postponed padding of their input (cnn.onnx.layers), or pass it on to the next operator.
 
 Before all other operators, a layer that pads is appended."""
 
 NO_EDGES = (TAKE_PADDING - shapes.PASS_PADDING - {"Quant"}) | {"Pad"}
-"""Operators that accept pending zeros but not pending repeated edges. A layer that repeats the edges is appended."""
+"""Operators that accept postponed zeros but not postponed repeated edges. A layer then repeats the edges."""
 
 MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 """Operators that only move or view values."""
@@ -388,7 +388,7 @@ def _computed(layers: Layers, operation: OnnxOperation, last: bool) -> Layers:
 def _padded(layers: Layers, names: Iterable[str], kind: str = "") -> Layers:
     """Append layers for the postponed padding of these tensors, because the operation ``kind`` cannot pad by itself.
 
-    A Pad of the file stays pending until an operation reads its output, because most operations can pad by themselves.
+    A Pad of the file is postponed until an operation reads its output, because most operations can pad by themselves.
 
     kind: The operation that reads them. A MaxPool accepts repeated edges, because they do not change its result.
     """

@@ -1,8 +1,8 @@
 """Read Pad, which puts a number or values of the map around a map.
 
-- Zeros stay pending (``Map.padding``) and become the padding of the next convolution, or else a layer.
-- Repeated edges stay pending for a MaxPool, which can use its own padding instead: a window that sees a repeated value
-  also sees the value that it repeats. Before other operations they become a layer.
+- Zeros are postponed (``Map.padding``) and become the padding of the next convolution, or else a layer.
+- Repeated edges are postponed for a MaxPool, which can use its own padding instead: a window that sees a repeated
+  value also sees the value that it repeats. Before other operations they become a layer.
 - Mirrored values, and values of the opposite side (mode wrap), become a layer.
 """
 

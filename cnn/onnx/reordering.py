@@ -21,8 +21,8 @@ from cnn.ops import DepthToSpace, Reorg
 
 # Slice and Gather: they select channels, or every n-th row or column from one on.
 #
-# One layer selects rows and columns with the same step. A Slice of rows with a step therefore stays pending
-# (``Map.crop``) for the Slice of columns after it, as exporters write x[:, :, ::2, ::2] (Focus of YOLOv5 and YOLOX).
+# One layer selects rows and columns with the same step. A Slice of rows with a step is therefore postponed
+# (``Map.crop``) until the Slice of columns after it, as exporters write x[:, :, ::2, ::2] (Focus of YOLOv5 and YOLOX).
 
 Side = tuple[int, int, int]
 """A selection of channels, rows or columns: the first one, the step to the next one, and their number."""

@@ -17,7 +17,7 @@ from cnn.onnx.quantised.mark import NO_MARK
 from cnn.ops import Activate, Concat, Convolution, Dense, DepthToSpace, Input, Op, Reorg, Slice
 
 PASS_PADDING = frozenset({"Cast", "DequantizeLinear", "Dropout", "Identity", "Pad", "QuantizeLinear"})
-"""Operators that pass pending padding of their input on to the next operator."""
+"""Operators that pass postponed padding of their input on to the next operator."""
 
 
 def renamed(layers: Layers, operation: OnnxOperation) -> Layers:

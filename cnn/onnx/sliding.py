@@ -112,7 +112,7 @@ def pool_of(window: tuple[int, int], stride: int, padding: Padding) -> MaxPool:
 def slid(layers: Layers, operation: OnnxOperation, source: Map, window: Sequence[int]) -> Slide:
     """Return the window, padding, strides and output size of an ONNX window operator on its input map.
 
-    The map's pending padding and the operation's padding are added up.
+    The map's postponed padding and the operation's padding are added up.
     """
     shape = layers.shape_of(replace(source, padding=NO_PADDING))
     strides = operation.integers("strides", (1, 1))
@@ -252,7 +252,7 @@ class Blocks:
 
     Attributes:
         spread: Rows and columns of a block.
-        each: The shape of the map that holds one place of all blocks; its channels are not used.
+        each: The shape of the map with one position of every block; its channels are not used.
         rows: Rows of the output; rows of the last blocks beyond them are cut off.
         columns: Columns of the output; columns of the last blocks beyond them are cut off.
         mark: The facts that a quantised file states about the convolutions.
@@ -270,7 +270,7 @@ def side_by_side(
 ) -> Layers:
     """Append convolutions that compute one position of each output block, and layers that interleave their outputs.
 
-    parts: One convolution per place of a block, row by row, or a single one with all their filters in this order.
+    parts: One convolution per position of a block, row by row, or a single one with all their filters in this order.
     """
     bare, indices = replace(operation, inputs=operation.inputs[:1]), []
     for op in parts:
@@ -405,7 +405,7 @@ class _Ends:
     """The kernel along one side that computes the border correction factors from a map of ones.
 
     Attributes:
-        weights: The weights.
+        weights: The weights, from the first pixel that it reads to the last.
         before: Number of weights that read pixels before the output's position.
         ``behind``: Number of weights that read pixels after it.
     """

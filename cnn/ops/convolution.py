@@ -36,10 +36,10 @@ class Convolution(FloatOperation):
     """A float convolution with bias, optional batch norm and activation.
 
     Attributes:
-        weights: [filters, channels / groups, rows, columns of places].
+        weights: [filters, channels / groups, rows, columns].
         bias: [filters].
         around: The value of the padding.
-        dilation: Rows and columns of the map from one place of the window to the next; 1 along a side of one place.
+        dilation: Rows and columns of the map from one tap of the kernel to the next; 1 along a side of one tap.
     """
 
     weights: FloatArray
@@ -86,9 +86,9 @@ class QConvolution(Accumulating):
     """An integer convolution whose accumulators are requantised to the output's datatype.
 
     Attributes:
-        weights: int [filters, channels / groups, rows, columns of places], narrow (−127…127 at 8 bits).
+        weights: int [filters, channels / groups, rows, columns], narrow (−127…127 at 8 bits).
         around: The integer of the padding, which is the zero point of the input.
-        dilation: Rows and columns of the map from one place of the window to the next; 1 along a side of one place.
+        dilation: Rows and columns of the map from one tap of the kernel to the next; 1 along a side of one tap.
     """
 
     weights: IntArray

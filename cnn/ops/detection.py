@@ -30,7 +30,7 @@ class Detection(HostOperation):
         coords: The number of coordinates of a box.
         bias: The host adds these to the channels before it decodes; may be empty.
         scale_xy: The range of a centre in cells; 1 ends at the edges of its cell.
-        bins: The number of places that an anchor-free head spreads the distance to a side over.
+        bins: The bins of each distance that an anchor-free head predicts; for ``Cells``, the rows and columns of cells.
     """
 
     anchors: tuple[tuple[float, float], ...]

@@ -48,7 +48,7 @@ class Softmax(HostOperation):
     Attributes:
         groups: The number of equal parts of the input that have a softmax each.
         each: The softmax is over the channels of each position instead.
-        logarithm: The logarithms of the shares are the output.
+        logarithm: The output is the logarithms of the probabilities.
     """
 
     groups: int = 1

@@ -47,7 +47,7 @@ class Stored:
         signs: The file has numbers whose signs count, and each filter uses their mean magnitude.
         places: The first row and column of each copy of the filters in a larger window; the file has one copy.
         window: Rows and columns of the filters in the file, if there are ``places``.
-        step: Rows and columns of the larger window from one place of a copy to the next.
+        step: Rows and columns of the larger window from one tap of a copy to the next.
     """
 
     itself: bool = False

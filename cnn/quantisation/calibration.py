@@ -36,7 +36,7 @@ class Histogram:
         counts: [BINS], the number of non-zero values in each bin; the bins divide 0…limit evenly.
         zeros: The number of zeros, which are counted separately because every scale represents them exactly.
         limit: The upper end of the last bin, a power of two; 0 before the first value.
-        greatest: The greatest |x|.
+        greatest: The greatest |x| so far.
     """
 
     counts: Counts

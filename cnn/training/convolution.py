@@ -30,7 +30,7 @@ class QuantisedConvolution(nn.Module):
     float. Evaluation computes the integers themselves.
 
     Attributes:
-        learns_step: Whether the method is LSQ, which learns the step of the weights.
+        learns_step: Whether the method is LSQ, which learns the quantisation step of the weights.
         normalised: Whether the batch norm uses the statistics of each batch; otherwise its mean and variance are fixed.
         settled: Whether the batch norm uses its stored mean and variance from now on.
         requantiser: The requantiser, which must be set before evaluation.

@@ -45,7 +45,7 @@ class Entry:
     """A layer of UltraNet's config.json, translated to a layer of a topology JSON, with the file's stated shapes.
 
     Attributes:
-        layer: The layer as an object of the exported form's JSON.
+        layer: The layer as an object of a topology JSON.
         reads: The input shape that config.json states: (channels, rows, columns), or (values,).
         gives: The output shape that config.json states, in the same form.
         source: The file and the layer, for errors.

@@ -46,7 +46,7 @@ class FoldedArray:
     """A weight or requantiser array of UltraNet's param.h, as words folded over the PEs that read them.
 
     Attributes:
-        bits: The width of a word.
+        bits: The width of a word in bits.
         rows: The words of each PE, one per tile.
         source: The file's name, for errors.
     """

@@ -83,7 +83,7 @@ class Reach:
     Attributes:
         low: The least sum of each channel.
         high: The greatest sum of each channel.
-        greatest: A bound of |partial sum| of each channel.
+        greatest: A bound of |partial sum| of each channel, for any order of adding.
     """
 
     low: Longs
@@ -99,7 +99,7 @@ class FileRequantiser:
     then a float32 number, as onnxruntime computes it.
 
     Attributes:
-        ratio: [channels].
+        ratio: The factor of a sum, [channels], in steps of the output.
         offset: [channels], in steps of the output.
         zero: The output's zero point.
         datatype: The output's datatype.

@@ -157,7 +157,7 @@ class SumTarget:
     """The integer type to which sums are requantised before an activation's lookup table reads them.
 
     Attributes:
-        type: The type of these integers.
+        type: The type of the integers.
         left: A real value that is subtracted first, so that the rest is a whole number of steps. The tables add it.
     """
 
@@ -191,8 +191,8 @@ class FunctionTables:
     Attributes:
         type: The type of the intermediate integers.
         by: The requantiser.
-        tables: The table of each function, by the function's node.
-        differences: The difference of each table from the file, by the function's node.
+        tables: The lookup table of each activation, by the index of its node.
+        differences: The difference of each table from the file, by the index of the activation's node.
     """
 
     type: TensorType
@@ -212,7 +212,7 @@ class Reader:
     """An activation that reads a layer's sums, with the type of its output.
 
     Attributes:
-        function: The function.
+        function: The activation, from real values to the integers of its output.
         type: The type of its output.
     """
 
@@ -225,8 +225,8 @@ class ReadBy:
     """The activations that read a layer's sums, and whether nothing else does.
 
     Attributes:
-        functions: The nodes of the functions among them.
-        alone: Whether there are no other readers, so that sums may saturate if the functions do not distinguish them.
+        functions: The indices of the nodes of these activations.
+        alone: Whether there are no other readers, so that sums may saturate if no activation distinguishes them.
     """
 
     functions: tuple[int, ...]
@@ -237,9 +237,9 @@ class Functions:
     """The activations of a network that become lookup tables, while its layers get their integers.
 
     Attributes:
-        readers: The functions that read a layer's sums, by layer.
-        tables: The tables that are known, by node.
-        differences: The difference from the file of each table that may be inexact, by node.
+        readers: The activations that read a layer's sums, by the index of its node.
+        tables: The lookup tables that are known, by the index of the node.
+        differences: The difference from the file of each table that may be inexact, by the index of the node.
     """
 
     def __init__(self, network: Network, marks: Mapping[int, Mark]) -> None:

@@ -244,7 +244,7 @@ class SumsOfMaps:
         zero: The sum that represents 0.
         low: The least sum.
         high: The greatest sum.
-        op: Returns the operation for a requantiser.
+        op: Returns the integer operation with these sums for a requantiser.
     """
 
     step: float

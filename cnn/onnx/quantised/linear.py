@@ -39,8 +39,8 @@ class QuantGrid:
     """The scale, zero point and datatype of a QuantizeLinear or DequantizeLinear: value = (integer − zero) · scale.
 
     Attributes:
-        scale: Broadcasts to the values.
-        zero: Broadcasts to the values.
+        scale: The scale, an array that broadcasts to the values.
+        zero: The zero point, an array that broadcasts to the values.
         datatype: The datatype in the file.
     """
 

@@ -15,7 +15,7 @@ class Stated:
     """The exact integers of a layer's requantiser, which files exported by this project state in attributes.
 
     Attributes:
-        rows: The numbers of the requantiser.
+        rows: The requantiser's integers, one row per field, [3 or 4, channels]; one column if channels are equal.
         multipliers: The multipliers of an addition.
         halves: The rounding of halves, counted in steps from the zero point.
     """
