@@ -96,7 +96,7 @@ class Design:
         return simulate(self.opened, pixels, Variant(ap_int=ap_int), golden, progress)
 
     def trace(self, picture: Picture, progress: Progress = silent) -> DesignTrace:
-        """Execute the generated code and record the clock cycle of each access of every process.
+        """Execute the generated C++ and record the clock cycle of each FIFO and DDR access of every process.
 
         The result gives the cycles for any clock, memory and FIFO depths without another execution.
         """
@@ -309,7 +309,7 @@ def design(
     progress: Progress = silent,
     **options: Any,
 ) -> GeneratedDesign:
-    """Quantise a network, map it onto a board and generate its accelerator.
+    """Quantise a network, find its best schedule or folding on a board, and generate the accelerator's files.
 
     Args:
         network: A model that ``load`` returned.
@@ -379,7 +379,7 @@ def make(
 
 
 def open_folder(folder: Path | str) -> Design:
-    """Open the design in a folder, or the installed design of that name.
+    """Open the design in a folder, or the design of that name that was installed from a wheel.
 
     Raises:
         SystolicError: One of the errors of ``design_folder`` if there is no design, or of

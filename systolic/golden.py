@@ -289,7 +289,7 @@ def _chunk_sum(values: Integers, start: int) -> int:
 
 
 def checksums(network: QuantizedNetwork, outputs: Sequence[Integers | None]) -> dict[str, int]:
-    """Return the checksum of each layer, by layer name.
+    """Return {layer name: checksum} of the integers of each layer in ``outputs``.
 
     Args:
         network: The network.
@@ -379,7 +379,7 @@ def _stored(folder: Path, number: int, sides: str) -> Values:
 
 
 def _run(folder: Path, picture: npt.NDArray[np.uint8], options: Sequence[str]) -> list[str]:
-    """Run the program of a folder on a picture and return the lines that it prints."""
+    """Run the golden program of a design on a picture, and return the lines that it prints."""
     if picture.dtype != np.uint8 or picture.ndim != 3:
         sides = "×".join(str(side) for side in picture.shape)
         raise ShapeError("the picture", f"{picture.dtype} {sides}", "uint8 [channels, height, width]")

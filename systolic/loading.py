@@ -61,7 +61,10 @@ def load_model(
 
 
 def load_named(name: str, options: LoadOptions) -> Model:
-    """Load a network file or a built-in network. Raises the errors of ``front_end_named`` and ``load_model``."""
+    """Load a network file, or a built-in network, by its name.
+
+    Raises the errors of ``front_end_named`` and ``load_model``.
+    """
     front_end = front_end_named(name)
     front_end.check(name, options)
     if name not in zoo.names():

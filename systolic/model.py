@@ -163,7 +163,7 @@ def any_picture(channels: int) -> Path | Pixels:
 
 
 def inputs_of(model: Model, calibration: Calibration) -> DesignInputs:
-    """Return the model's files, with the first calibration picture as the input of the test bench.
+    """Return the model's files as ``DesignInputs``, with the first calibration picture as test picture.
 
     For a model with its own integers, the calibration may hold the samples by default. Then the picture is one with the
     number of channels that the network reads. Raises the errors of ``network_input_of``.

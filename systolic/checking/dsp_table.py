@@ -1,4 +1,4 @@
-"""The DSPs of a design: the number derived from its multiplications, next to the estimate of its generation."""
+"""The DSPs of a design: the number derived from the multiplications in its C++, next to the generator's estimate."""
 
 from __future__ import annotations
 

@@ -40,10 +40,10 @@ class ClockTiming:
     Attributes:
         launch: The clock of the registers at which the paths start.
         capture: The clock of the registers at which they end.
-        budget_ns: The time from an edge of the first to the next edge of the second at the design's clock.
+        budget_ns: The time from an edge of the launch clock to the next edge of the capture clock.
         overhead_ns: The part of it that clock skew and jitter take.
         paths: The slowest paths, one for each place at which they end.
-        scale: The array's clock in MHz for which a budget of 1,000 ns holds.
+        scale: ``budget_ns`` times the array's clock in MHz; it is the same for every clock.
     """
 
     launch: str
@@ -65,7 +65,7 @@ class ClockTiming:
 
 @dataclass(frozen=True)
 class RtlCheck:
-    """The timing of an engine in SystemVerilog, modelled before placement.
+    """The path delays and highest clock of an engine in SystemVerilog, modelled before placement.
 
     Attributes:
         clock_mhz: The array's clock in MHz.

@@ -53,7 +53,7 @@ def messages(options: argparse.Namespace) -> Iterator[None]:
 
 
 def print_refusal(error: SystolicError) -> int:
-    """Print an error of the project, and return 2, the exit status of unusable input."""
+    """Print a ``SystolicError`` as one sentence, and return 2, the exit status of unusable input."""
     return print_error(2, cut(error, MAX_SENTENCE_LENGTH))
 
 

@@ -198,7 +198,7 @@ def _add(command: argparse.ArgumentParser, group: argparse._ArgumentGroup, optio
 
 
 def _columns() -> int:
-    """Return the width of the terminal.
+    """Return the width of the terminal in characters.
 
     ``shutil`` has a function for this, but its import takes longer than the rest of a help.
     """
@@ -209,7 +209,7 @@ def _columns() -> int:
 
 
 def _overview() -> str:
-    """Return the commands by section, an example, and how to show the help of a command."""
+    """Return the end of ``systolic --help``: the commands by section, and an example."""
     width = max(map(len, COMMANDS)) + 2
     lines = []
     for title, commands in SECTIONS.items():

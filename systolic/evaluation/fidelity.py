@@ -167,7 +167,7 @@ def rounded(ratio_db: float) -> float | None:
 
 
 def warning_of(heads_db: Mapping[str, float | None], tried: Tried) -> str:
-    """Return a warning that names the heads whose SQNR is too low and the remedies that were not tried, or "".
+    """Return a warning that names the outputs (heads) with too low an SQNR and the remedies not tried yet, or "".
 
     Args:
         heads_db: The SQNR in dB by the head's name.

@@ -1,4 +1,4 @@
-"""Images through the float network and the golden model to boxes or classes, one image or many in parallel.
+"""Runs images through the float network and the golden model to boxes or classes, one or many in parallel.
 
 Each core has one process, in which BLAS uses one thread. For layers of this size, this is faster than the threads of
 BLAS.
@@ -204,7 +204,7 @@ def cores() -> int:
 def compute_all(
     subject: Subject, paths: Sequence[Path], workers: int, progress: Callable[[int], None]
 ) -> tuple[Frame, ...]:
-    """Compute all images, in the order of ``paths``.
+    """Run all images through the float network and the golden model, in the order of ``paths``.
 
     Args:
         subject: The network.
@@ -246,7 +246,7 @@ def _compute(path: Path) -> Frame:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Set BLAS to one thread in the processes that are started inside this context."""
+    """Inside this context, let processes that are started use one thread for BLAS."""
     values = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:

@@ -63,7 +63,7 @@ class Pipeline:
         return exact.least_cycles(lower(network), self.board, goal, self.options.choices, self.options.deadline)
 
     def keeps(self, network: QuantizedNetwork, cycles: int) -> bool:
-        """Return whether the search finds a folding with at most ``cycles`` cycles per frame."""
+        """Return whether a folding of this network with at most ``cycles`` cycles per frame fits the board."""
         goal = replace(replace(self.options, fps=None).goal(self.board, self._clock_mhz), cycles=cycles)
         return exact.has_folding(lower(network), self.board, goal, self.options.choices, self.options.deadline)
 

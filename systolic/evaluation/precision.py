@@ -201,7 +201,7 @@ def _greedy(shares: Doubles, truths: Sequence[Truth], share: float) -> list[int 
 
 
 def _best(row: Doubles, share: float, first: int) -> int | None:
-    """Return ``first`` plus the index of the greatest IoU in the row, or None if no IoU reaches ``share``.
+    """Return ``first`` plus the index of the row's greatest IoU, or None if it is below the IoU threshold ``share``.
 
     Of equal IoUs the last one is taken, because pycocotools does so.
     """

@@ -128,7 +128,7 @@ def verilate(folder: Path, work: Path, top: str = TOP, lint: bool = False, waves
 
 
 def _join(work: Path) -> None:
-    """Combine the files that Verilator wrote into few compilation units.
+    """Combine the C++ files that Verilator wrote into few compilation units, which compile faster.
 
     For most of the files, a compiler would spend half of its time on the headers.
     """

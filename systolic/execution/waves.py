@@ -72,7 +72,7 @@ class Waves:
         }
 
     def text(self) -> str:
-        """Return a description of the file and the command that opens it."""
+        """Return a sentence about the recorded FST file, and the command that opens it."""
         cycles = self.end_cycle - self.first_cycle
         return (
             f"{self.path}: {_size(self.size)}, the signals of {self.layer} in cycles {self.first_cycle:,} to "

@@ -48,7 +48,7 @@ class RateClock:
         return None if not self.holds and self.held_mhz is None else at_target * self.mhz / self.target_mhz
 
     def text(self, at_target: float) -> str:
-        """Return the rate with its clock, or the reason why there is no rate, as part of a sentence."""
+        """Return words such as "100.0 frames/s at 300 MHz (target)", or why there is no frame rate."""
         rate = self.rate(at_target)
         if rate is None:
             return (

@@ -272,7 +272,7 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
         """Return whether the engine is in C++, whose cycles are traced; in SystemVerilog a simulation counts them."""
 
     def check_timeline(self, design: DesignT, layer: str | None) -> None:
-        """Raise ChoiceError or UnsupportedError if a timeline of ``layer`` alone cannot be drawn."""
+        """Raise ChoiceError or UnsupportedError if a timeline of the layer named ``layer`` cannot be drawn."""
 
     def recording(self, design: DesignT, layer: str, path: Path | None) -> Recording:
         """Return what to record of an engine in SystemVerilog: a layer's signals, into an FST file.

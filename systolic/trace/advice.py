@@ -39,7 +39,7 @@ class Advice:
 
 
 def advise(trace: Traced, options: SolverOptions, slack: float, tell: Progress = silent) -> Advice:
-    """Search for the least FIFO depths that cost at most ``slack`` of the cycles with unbounded FIFOs.
+    """Return the least FIFO depths that cost at most the share ``slack`` of the cycles with unbounded FIFOs.
 
     Each name has one depth for all regions, because the same hardware runs all of them. The regions are searched in
     ascending order of their accesses. A search starts from the depths that earlier regions need, so that most regions

@@ -138,7 +138,7 @@ class FrameCycles(ABC):
 
     @abstractmethod
     def tables(self) -> list[ReportTable]:
-        """Return the tables of the report; the first has a row for each layer or block."""
+        """Return the report's tables as (head, rows); the first has a row for each layer or block."""
 
     @property
     @abstractmethod
@@ -245,7 +245,7 @@ def board_memory(design: Described, efficiency: float | None = None, gbps: float
 
 
 def process_values(process: ProcessTiming, number: int) -> dict[str, Any]:
-    """Return the cycles of one process in pass ``number`` as a JSON object: busy, waiting and idle cycles."""
+    """Return the busy, waiting and idle cycles of one process in pass ``number`` of the program, as JSON."""
     return {
         "pass": number,
         "name": process.name,

@@ -167,7 +167,7 @@ class Trace:
             raise ToolError("the cycle trace", f"found a contradiction: {sentence.decode()}")
 
     def reset(self) -> None:
-        """Free the memory of the trace."""
+        """Delete the recorded accesses and free their memory."""
         self._facts = None
         self._library.systolic_trace_reset()
 
@@ -242,7 +242,7 @@ class Trace:
         fabric: FabricTiming | None = None,
         slack: float = 0.005,
     ) -> Advice:
-        """Search for the least FIFO depths that cost at most ``slack`` of the cycles with unbounded FIFOs."""
+        """Return the least FIFO depths that cost at most the share ``slack`` of the cycles with unbounded FIFOs."""
         self._check(clock_mhz, {})
         return advise(self, solver_options(memory or MemoryTiming(), clock_mhz, fabric), slack, self.tell)
 

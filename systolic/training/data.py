@@ -79,7 +79,7 @@ class TrainingData:
             yield varied([self.example(int(index)) for index in order[start : start + size]], random)
 
     def steps(self, size: int) -> int:
-        """Return the number of batches per epoch.
+        """Return the number of batches per epoch with ``size`` pictures per batch.
 
         Raises:
             RangeError: There are fewer than ``size`` pictures.

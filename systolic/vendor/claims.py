@@ -124,7 +124,7 @@ def read_claims(folder: Path) -> Claims:
 
 
 def _word_of(path: Path, pattern: str) -> str:
-    """Return the first group of ``pattern`` in a generated script; raise DamagedFileError if nothing matches."""
+    """Return the part of a generated Tcl script that ``pattern`` captures; DamagedFileError if nothing matches."""
     match = re.search(pattern, read_text(path, MAX_SCRIPT_BYTES))
     if match is None:
         reason = f"is not a script of this project: it has no line {pattern!r}"

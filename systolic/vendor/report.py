@@ -206,7 +206,7 @@ class VendorReport:
 
     @property
     def holds(self) -> bool:
-        """Whether no reported value is worse than claimed, no directive was refused and no report is foreign."""
+        """Whether no value is worse than claimed, no directive was refused, and no report belongs to another design."""
         return self.comparison.holds
 
     def values(self) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def _errors(log: Path) -> str:
-    """Return the last lines of the log that report an error, else the last two lines."""
+    """Return the last lines of the tool's log that report an error, else the last two lines."""
     with log.open(encoding="utf-8", errors="replace") as file:
         lines = [line.strip() for line in file if line.strip()]
     last = deque((line for line in lines if "ERROR" in line or "run_hls.tcl:" in line), _LAST_LINES) or lines[-2:]

@@ -1,4 +1,4 @@
-"""``systolic boards``: the boards and their facts."""
+"""``systolic boards``: the boards with their parts, resources, DDR rates and clocks."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ NOTES = (
 
 
 def run(options: argparse.Namespace) -> int:
-    """List the built-in networks.
+    """Print a table of the built-in networks: input size, layers, classes, bits and whether they have weights.
 
     JSON: {networks: [{name, width, height, channels, layers, classes, bits, trained}]}; bits is null for a float
     network.

@@ -1,4 +1,4 @@
-"""``systolic package``: one wheel for the board."""
+"""``systolic package``: a Python wheel for the board, with the accelerator and its host code."""
 
 from __future__ import annotations
 

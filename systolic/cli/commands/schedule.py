@@ -1,4 +1,4 @@
-"""``systolic schedule``: the best array and tiling for a network, with the reasons."""
+"""``systolic schedule``: the best size and tiling of a systolic array for a network."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ _LOOPS = {False: "declared", True: "derived"}
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Raise an error if an option has no effect or a wrong value."""
+    """Raise an error if an option has no effect without another one, or a wrong value."""
     traced, native = flags_set(options, TRACED), flags_set(options, NATIVE)
     if traced and not options.cycles:
         raise MissingValueError("--cycles", f"{listed(traced)} has an effect only on a cycle trace")

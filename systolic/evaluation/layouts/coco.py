@@ -134,7 +134,7 @@ def _truth(annotation: Mapping[str, Any], labels: Mapping[Any, str], place: str)
 
 
 def _folders(path: Path) -> list[Path]:
-    """Return the folders in which the images of an annotation file are searched."""
+    """Return the folders in which the images of a COCO annotation file may be."""
     roots = [path.parent, path.parent.parent] if path.parent.name == "annotations" else [path.parent]
     return [place for root in roots for place in (root, *sorted(p for p in root.iterdir() if p.is_dir()))] + [
         place for root in roots if (root / "images").is_dir() for place in sorted((root / "images").iterdir())

@@ -85,7 +85,7 @@ class LabelledPicture:
 
 @dataclass(frozen=True)
 class LabelledSet:
-    """A set of labelled images.
+    """The labelled images of a dataset, with the name of its layout and notes about its labels.
 
     Attributes:
         layout: The name of the layout that the set was read in, for reports.
@@ -173,7 +173,7 @@ def known_labels(pictures: Sequence[LabelledPicture], labels: Sequence[str]) -> 
 
 @contextmanager
 def reading(path: Path, largest: int = LARGEST_LABELS) -> Iterator[None]:
-    """Guard the reading of a label file. Only regular files are allowed: a pipe could block, and a device has no end.
+    """Inside this context, turn errors of reading a label file into the project's; refuse devices and large files.
 
     Raises:
         FileAccessError: It cannot be opened, is not a regular file, or has more than ``largest`` bytes.

@@ -61,7 +61,7 @@ def _clock(board: Board, clock_mhz: float | None) -> Clock:
 
 
 def with_saved_ddr(options: StreamingOptions, board: Board) -> StreamingOptions:
-    """Return the options with a definite DDR rate: the requested rate, else the saved folding's, else the board's."""
+    """Return the options with a DDR rate set: the requested one, else the saved folding's, else the board's."""
     saved = None if options.folding is None else saved_ddr(*saved_text(options.folding, "folding", MADE_BY))
     rate = options.ddr_rate(board, saved)
     return replace(options, ddr_gbps=rate.gbps, ddr_efficiency=rate.efficiency)
@@ -142,6 +142,6 @@ def compare(
 
 
 def alone(mapping: StreamingMapping, options: StreamingOptions) -> StreamingComparison:
-    """Return a comparison of a single folding, which ``systolic fold`` shows."""
+    """Return a comparison with one row, a single folding, as ``systolic fold`` shows it."""
     rows = (ComparisonRow(options.label, mapping),)
     return StreamingComparison(mapping.network.name, rows, mapping.board, mapping.clock, options.fps)

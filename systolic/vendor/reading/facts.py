@@ -176,7 +176,7 @@ class Step:
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """The longest chain of operations that a module executes in one cycle."""
+    """The longest chain of operations that an RTL module executes in one cycle, with its delay in ns."""
 
     module: str
     ns: float

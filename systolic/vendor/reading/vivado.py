@@ -133,7 +133,7 @@ def _slacks(row: Sequence[str]) -> tuple[float | None, float | None]:
 
 
 def _table(lines: Sequence[str], title: str) -> list[list[str]]:
-    """Return the words of each row of the table under ``title``. Its head ends with a line of dashes."""
+    """Return the words of each row of the table under ``title`` in a Vivado timing report."""
     start = next((index for index, line in enumerate(lines) if line.startswith(title)), None)
     if start is None:
         return []

@@ -235,7 +235,7 @@ def _frame(source: FoldedNetwork, wiring: Wiring, picture: npt.NDArray[np.uint8]
 def manifest(
     source: FoldedNetwork, wiring: Wiring, fit: str, estimate: Mapping[str, int], check: StreamingCheck
 ) -> StreamingManifest:
-    """Return the manifest, which describes the whole design for the host.
+    """Return the manifest: the description of network, packets, layers and FIFOs that the host reads.
 
     Args:
         source: The input of the generator.

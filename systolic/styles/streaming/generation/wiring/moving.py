@@ -74,7 +74,7 @@ def _convert(net: Netlist, name: str, converter: Converter, read: str, written: 
 
 @dataclass(frozen=True)
 class PixelWords:
-    """The template arguments of ``convert_pixels``.
+    """The sizes of a C++ function ``convert_pixels``, which changes the pixels per stream word.
 
     Attributes:
         lanes: Channels per pixel of a word.
