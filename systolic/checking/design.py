@@ -30,10 +30,10 @@ class DesignCheck:
     """The check of a C++ design at one clock: declared and derived loops, memories and DSPs, and the frame rate.
 
     Attributes:
-        clock_mhz: The clock in MHz.
+        clock_mhz: The clock in MHz at which the loops are checked.
         highest_clock_mhz: The highest clock in MHz at which each loop reaches its declared initiation interval. None
             if the ports of a memory prevent a loop from it at every clock.
-        loops: Every pipelined loop.
+        loops: Every pipelined loop, with its declared and its derived II and depth.
         memories: The memories.
         dsps: The DSPs of each process, and of all processes.
         part: The speed of the board's part.
@@ -154,7 +154,7 @@ class GeneratedClock:
 
     Attributes:
         check: The check. None if the design was not checked.
-        sentence: The highest clock at which every loop holds, the reason why it could not be derived, or "".
+        sentence: The highest clock at which every loop reaches its II, the reason why it could not be derived, or "".
     """
 
     check: DesignCheck | None

@@ -40,8 +40,8 @@ class ClockTiming:
     Attributes:
         launch: The clock of the registers at which the paths start.
         capture: The clock of the registers at which they end.
-        budget_ns: The time from an edge of the launch clock to the next edge of the capture clock.
-        overhead_ns: The part of it that clock skew and jitter take.
+        budget_ns: The time from a launch edge to the next capture edge, at the checked clock.
+        overhead_ns: The part of ``budget_ns`` that clock skew and jitter take.
         paths: The slowest paths, one for each place at which they end.
         scale: ``budget_ns`` times the array's clock in MHz; it is the same for every clock.
     """
@@ -72,7 +72,7 @@ class RtlCheck:
         speed_grade: The speed grade and core voltage of the board's part, such as ``-2 0.85``.
         limit_mhz: The highest array clock in MHz that the part's data sheet allows.
         limited_by: The primitive that sets the limit.
-        p90: The 90th percentile of routed over modelled delays in the validation.
+        p90: The 90th percentile of routed delay divided by modelled delay, from the validation of the model.
         clocks: The slowest paths of each pair of clocks.
         broad_nets: Nets with many loads, with their number: the name, the line that declares it, the loads.
         control_sets: The number of combinations of clock, enable and reset.

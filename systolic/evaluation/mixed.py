@@ -94,7 +94,7 @@ class Trial:
     """The calibration data with which each choice of bits per layer is quantised and its loss is measured.
 
     Attributes:
-        statistics: The statistics of the calibration.
+        statistics: The statistics of activations that the calibration measured.
         method: The calibration method.
         pictures: The images that losses are measured on, at the network's input size.
         views: The images to which the weights of the final choice are fitted. Empty if weights are only rounded.

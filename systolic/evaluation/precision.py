@@ -211,7 +211,7 @@ def _best(row: Doubles, share: float, first: int) -> int | None:
 
 
 def _class_precision(matches: Sequence[_Matches], threshold: float) -> ClassPrecision:
-    """Return the metrics of one class, or of several together; ``ap50`` then has no meaning."""
+    """Return AP, precision, recall and IoU of one class, or of several together, whose ``ap50`` has no meaning."""
     truths = sum(part.truths for part in matches)
     shown = [part.shown(threshold) for part in matches]
     right, counted = sum(each[0] for each in shown), sum(each[1] for each in shown)

@@ -29,7 +29,7 @@ class Variant:
 
     Attributes:
         ap_int: Use the vendor's integer types and packed products instead of native ones.
-        trace: Record cycles.
+        trace: Record the cycle of each FIFO and DDR access.
         sanitize: Check addresses and undefined behaviour; the process must preload libasan.
         waves: The signals of an engine in SystemVerilog that are recorded.
         quick: Optimise less, for a library that executes one image only.

@@ -148,7 +148,7 @@ def _check_folder(output: Path, source: Path) -> None:
 
 
 def save_cycles(design: Path, report: CycleReport | Counts) -> Path | None:
-    """Store the cycles of each pass next to the manifest, so that a simulated board can take the hardware's time.
+    """Store the cycles of each pass of the program, so that a simulated board can take as long as the hardware.
 
     Returns:
         The file, or None if the folder cannot be written, which is not an error.

@@ -31,7 +31,7 @@ def without_signals(folder: Path) -> UnsupportedError:
 
 @dataclass(frozen=True)
 class Recording:
-    """The signals to record into an FST file: one layer's, in its passes ``first_pass`` to ``last_pass``."""
+    """The signals to record into an FST file: one layer's, in passes ``first_pass`` to ``last_pass`` of the program."""
 
     layer: str
     first_pass: int

@@ -108,7 +108,7 @@ def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, 
 
 
 def _calibration(options: argparse.Namespace) -> Calibration:
-    """Return the calibration that the options describe; --board sets whose frame rate --mixed keeps a share of."""
+    """Return the calibration that the options describe. With --mixed, --board names the board whose rate counts."""
     calibration = calibration_from(options)
     if options.board is None:
         return calibration

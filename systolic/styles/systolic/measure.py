@@ -230,7 +230,7 @@ def _layer(design: SystolicDesign, layer: SystolicLayer, timing: TraceTiming) ->
 
 
 def _share(fetching: int, passes: range, of_all: int) -> int:
-    """Return the share that the passes in ``passes`` have in the ``fetching`` cycles of all ``of_all`` passes.
+    """Return the part of the ``fetching`` cycles that belongs to ``passes``, of ``of_all`` passes with equal parts.
 
     All passes have equal shares up to rounding, and the shares add up to ``fetching``.
     """

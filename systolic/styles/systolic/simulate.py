@@ -50,7 +50,7 @@ class SystolicDesign:
     program: npt.NDArray[np.uint32]
 
     def memory(self, maps: npt.NDArray[np.int8]) -> SystolicMemory:
-        """Return the DDR content of one start. maps: the arena of all maps, (words, bytes per word)."""
+        """Return the DDR content of one start. maps: the DDR region of all maps, (words, bytes per word)."""
         return SystolicMemory(maps, self.weights, self.requantisers, self.program)
 
 

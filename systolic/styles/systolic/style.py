@@ -36,7 +36,7 @@ from systolic.styles.systolic.simulate import SystolicDesign, open_design, simul
 
 
 class SystolicStyle:
-    """The systolic style: one array of PEs, which a program of passes drives through all layers."""
+    """The systolic style: one array of PEs, and a program whose passes each compute a column tile of a layer."""
 
     name = "systolic"
     summary = STYLES["systolic"]
