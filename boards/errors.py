@@ -310,6 +310,22 @@ class UnsupportedError(SystolicError):
 
 
 @dataclass(eq=False)
+class RefusedLoopError(SystolicError):
+    """The schedule of a pipelined loop cannot be derived from its sources.
+
+    Attributes:
+        loop: The loop: its mark as ``file:line``, with its label if it has one.
+        reason: Why, a sentence without full stop.
+    """
+
+    loop: str
+    reason: str
+
+    def message(self) -> str:
+        return f"no schedule is derived for the loop {self.loop}: {self.reason}"
+
+
+@dataclass(eq=False)
 class DoesNotFitError(SystolicError):
     """A design needs more of a resource than there is.
 

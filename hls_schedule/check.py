@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from boards.errors import RefusedLoopError, SeveralFaultsError
 from boards.progress import Progress, ProgressStep, silent
 from hls_schedule.memories import BuiltMemory, built_memories
 from hls_schedule.multipliers import BuiltMultiplier, built_multipliers
@@ -19,6 +20,7 @@ from hls_schedule.reading.frontend import compile_sources
 from hls_schedule.reading.ir import Loop, read_loops, read_module
 from hls_schedule.reading.layout import Types
 from hls_schedule.reading.llvm_text import Module
+from hls_schedule.refusals import is_refused, refused_loops, source_of
 
 MAX_OPERATIONS, MAX_PRODUCTS = 10_000, 1_024
 """Limits for one pipeline. Above them, scheduling takes hours, and one enable must stop a whole array of registers.
@@ -92,12 +94,19 @@ class CheckedLoop:
 
 @dataclass(frozen=True)
 class Sources:
-    """A compiled translation unit: its LLVM module, its HLS pragmas and its pipelined loops. It can be checked at
-    several clocks."""
+    """Compiled sources, which can be checked at several clocks.
+
+    Attributes:
+        module: The compiled code.
+        directives: The pragmas.
+        loops: The loops whose schedule can be derived.
+        refused: An error for each other loop that the sources pipeline.
+    """
 
     module: Module
     directives: Directives
     loops: tuple[Loop, ...]
+    refused: tuple[RefusedLoopError, ...] = ()
 
     def check(
         self,
@@ -105,9 +114,23 @@ class Sources:
         uncertainty: float = UNCERTAINTY,
         table: OperatorTable | None = None,
         report: Progress = silent,
+        partly: bool = False,
     ) -> tuple[CheckedLoop, ...]:
-        """Schedule every pipelined loop for a clock of ``clock_mhz``; return the result of each loop, in the order of
-        the sources."""
+        """Schedule every pipelined loop for a clock; return the loops in the order of the sources.
+
+        Args:
+            clock_mhz: The clock in MHz.
+            uncertainty: The share of the period that is reserved for routing.
+            table: The delays of operators; the table of this package by default.
+            report: Receives the progress.
+            partly: Whether to leave out the loops of ``refused`` instead of raising an error.
+
+        Raises:
+            RefusedLoopError: The schedule of a loop cannot be derived.
+            SeveralFaultsError: The schedules of several loops cannot be derived.
+        """
+        if self.refused and not partly:
+            raise self.refused[0] if len(self.refused) == 1 else SeveralFaultsError(self.refused)
         delays, types = table or load_table(), Types(self.module.types)
         slowest: dict[tuple[str, str], CheckedLoop] = {}
         total, done = sum(len(loop.operations) for loop in self.loops), 0
@@ -140,7 +163,9 @@ def read_sources(source: Path, include: Sequence[Path] = (), defines: Sequence[s
     compiled = compile_sources(source, include, defines)
     module = read_module(compiled.text)
     directives = Directives(module, compiled.pragmas)
-    return Sources(module, directives, read_loops(module, directives.registers))
+    loops = read_loops(module, directives.registers)
+    derived = tuple(loop for loop in loops if not is_refused(loop))
+    return Sources(module, directives, derived, refused_loops(module, compiled.marks, loops))
 
 
 def _slowness(loop: CheckedLoop) -> tuple[int, float, int]:
@@ -151,7 +176,7 @@ def _checked(loop: Loop, predicted: Prediction, directives: Directives) -> Check
     location, slowest = loop.location, predicted.path
     return CheckedLoop(
         process=directives.process_of(location),
-        source=f"{Path(location.file).name}:{location.line}" if location else loop.header,
+        source=source_of(loop),
         declared_ii=loop.declared_ii,
         derived_ii=predicted.holding,
         declared_depth=loop.declared_depth,

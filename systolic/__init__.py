@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from boards.errors import MissingToolError as MissingToolError
     from boards.errors import MissingValueError as MissingValueError
     from boards.errors import RangeError as RangeError
+    from boards.errors import RefusedLoopError as RefusedLoopError
     from boards.errors import SeveralFaultsError as SeveralFaultsError
     from boards.errors import ShapeError as ShapeError
     from boards.errors import StateError as StateError
@@ -134,6 +135,7 @@ _PLACES = {
             "MissingToolError",
             "MissingValueError",
             "RangeError",
+            "RefusedLoopError",
             "SeveralFaultsError",
             "ShapeError",
             "StateError",
@@ -197,6 +199,7 @@ __all__ = [
     "Model",
     "ParetoFront",
     "RangeError",
+    "RefusedLoopError",
     "SeveralFaultsError",
     "ShapeError",
     "StateError",

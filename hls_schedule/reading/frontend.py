@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from math import prod
@@ -18,13 +18,22 @@ from pathlib import Path
 
 from boards.errors import MissingToolError, ToolError
 from hls_schedule.pragmas import Pragma
+from hls_schedule.reading.loops import closing, label_of, loop_start, opening, surroundings
 
 NOTED = ("AGGREGATE", "ARRAY_RESHAPE", "BIND_STORAGE")
 """Pragmas whose array is marked in the compiled code. These arrays stay memories. For other pragmas, the name of the
 array must suffice, because a mark would keep the array from becoming registers."""
 
 INCLUDE = Path(__file__).with_name("include")
-COMMON = ("-target", "x86_64-linux-gnu", "-std=c++17", "-w", "-fno-exceptions", "-fno-sanitize=all")
+COMMON = (
+    "-target",
+    "x86_64-linux-gnu",
+    "-std=c++17",
+    "-w",
+    "-fno-exceptions",
+    "-fno-sanitize=all",
+    "-ffp-contract=off",
+)
 OPTIMISED = ("-O2", "-S", "-emit-llvm", "-g", "-fno-builtin-memset", "-fno-vectorize", "-fno-slp-vectorize")
 TUNING = (
     "unroll-threshold=1000000", "unroll-full-max-count=4096", "inline-threshold=1000000", "unroll-runtime=0",
@@ -36,16 +45,40 @@ registers do not become memory copies, which would turn many registers into one.
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A mark of a pipelined loop in the sources.
+
+    Attributes:
+        file: The source file.
+        line: The source line of the mark.
+        label: The label of the loop; "" if it has none.
+        of_loop: Whether the mark is in a loop; a mark elsewhere pipelines a whole function.
+    """
+
+    file: str
+    line: int
+    label: str
+    of_loop: bool
+
+    @property
+    def source(self) -> str:
+        """The mark's place as ``file:line``."""
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
 class Compiled:
     """A compiled translation unit of HLS C++.
 
     Attributes:
         text: LLVM IR with debug information.
         pragmas: The pragmas of all sources, in their order.
+        marks: The marks of pipelined loops, each with its loop's label.
     """
 
     text: str
     pragmas: tuple[Pragma, ...]
+    marks: tuple[Mark, ...]
 
 
 def compile_sources(source: Path, include: Sequence[Path] = (), defines: Sequence[str] = ()) -> Compiled:
@@ -66,10 +99,11 @@ def compile_sources(source: Path, include: Sequence[Path] = (), defines: Sequenc
     expanded = _TABLE.sub(_without_values, expanded)
     with tempfile.TemporaryDirectory(prefix="hls_schedule_") as scratch:
         unit, result = Path(scratch, "unit.cpp"), Path(scratch, "unit.ll")
-        unit.write_text(_marked(expanded), "utf-8")
+        text, marks = _marked(expanded)
+        unit.write_text(text, "utf-8")
         tuning = [word for option in TUNING for word in ("-mllvm", f"-{option}")]
         _clang([*COMMON, *OPTIMISED, *tuning, "-x", "c++", str(unit), "-o", str(result)], source.parent)
-        return Compiled(result.read_text("utf-8"), pragmas)
+        return Compiled(result.read_text("utf-8"), pragmas, marks)
 
 
 def _clang(arguments: Sequence[str], folder: Path) -> str:
@@ -105,21 +139,29 @@ _PRAGMA = re.compile(r"\s*#\s*pragma\s+HLS\s+(.*)", re.IGNORECASE)
 
 
 def _pragmas(expanded: str) -> Iterator[Pragma]:
+    for text, (file, line) in zip(expanded.splitlines(), _places(expanded), strict=True):
+        pragma = _PRAGMA.match(text)
+        if pragma is not None:
+            yield Pragma(file, line, pragma[1].strip())
+
+
+def _places(expanded: str) -> Iterator[tuple[str, int]]:
+    """Yield the file and the line of the sources that each line of preprocessed sources comes from."""
     file, line = "", 0
     for text in expanded.splitlines():
-        marker, pragma = _MARKER.match(text), _PRAGMA.match(text)
+        marker = _MARKER.match(text)
         if marker is not None:
             file, line = Path(marker[2]).name, int(marker[1]) - 1
-        elif pragma is not None:
-            yield Pragma(file, line + 1, pragma[1].strip())
-        line += marker is None
+        else:
+            line += 1
+        yield file, line
 
 
-def _marked(expanded: str) -> str:
-    """Return preprocessed sources with their HLS pragmas replaced by code that survives compilation.
+def _marked(expanded: str) -> tuple[str, tuple[Mark, ...]]:
+    """Return the sources with pragmas replaced by code that survives compilation, and the marks of pipelined loops.
 
-    A mark replaces each PIPELINE pragma, and loops with a mark are not unrolled. Calls mark the arrays and the results
-    that other pragmas name.
+    A mark replaces each PIPELINE pragma. A loop with a mark and the loops around it are not unrolled, but a loop within
+    another loop with a mark is. Calls mark the arrays and the results that other pragmas name.
     """
     lines, number = [], 0
     for text in expanded.splitlines():
@@ -127,18 +169,41 @@ def _marked(expanded: str) -> str:
         lines.append(text if pragma is None else _mark(pragma[1], number))
         number += pragma is not None
     text = "\n".join(lines) + "\n"
-    insertions: dict[int, str] = {}
-    for mark in re.finditer(r'"//pipeline"', text):
-        body = _opening(text, mark.start(), "{", "}")
-        start = _loop_start(text, body)
-        if start >= 0:
-            insertions[start] = _ROLLED
-            insertions[_closing(text, body)] = _END
+    found, kept, ends = _pipelined(text, tuple(_places(expanded)))
+    insertions = dict.fromkeys(kept, _ROLLED) | dict.fromkeys(ends, _END)
     for binding in _BOUND.finditer(text):
         insertions[_given(text, binding)] = f"::hls_schedule::bind<{binding[1]}>({binding[2]});"
     for position in sorted(insertions, reverse=True):
         text = text[:position] + insertions[position] + text[position:]
-    return text
+    return text, found
+
+
+def _pipelined(text: str, places: Sequence[tuple[str, int]]) -> tuple[tuple[Mark, ...], set[int], set[int]]:
+    """Return the marks, the starts of the loops that stay loops, and the ends of the bodies of loops with a mark."""
+    marks: list[Mark] = []
+    bodies: dict[int, int] = {}
+    for mark in re.finditer(r'"//pipeline"', text):
+        body = opening(text, mark.start(), "{", "}")
+        start = loop_start(text, body)
+        file, line = places[text.count("\n", 0, mark.start())]
+        marks.append(Mark(file, line, label_of(text, start) if start >= 0 else "", start >= 0))
+        if start >= 0:
+            bodies[start] = closing(text, body)
+    nested = {start for start in bodies for first, end in bodies.items() if first < start < end}
+    pipelined = {start: end for start, end in bodies.items() if start not in nested}
+    return tuple(marks), {*pipelined, *_around(text, pipelined)}, set(pipelined.values())
+
+
+def _around(text: str, pipelined: Mapping[int, int]) -> Iterator[int]:
+    """Yield the starts of the loops around pipelined ones, also of those that call a function with a pipelined loop."""
+    waiting, called = list(pipelined), set()
+    while waiting:
+        around = surroundings(text, waiting.pop())
+        yield from around.loops
+        if around.function and around.function not in called:
+            called.add(around.function)
+            calls = (call.start() for call in re.finditer(rf"\b{around.function}\s*(?:<[^;{{}}()]*>)?\(", text))
+            waiting += [call for call in calls if not any(start < call < end for start, end in pipelined.items())]
 
 
 def _mark(words: str, number: int) -> str:
@@ -170,32 +235,3 @@ _ROLLED = '_Pragma("clang loop unroll(disable)") '
 _END = '__asm__ volatile("//end");'
 """Code at the end of an iteration. Without it, the compiler may split a loop whose last branches lead to its start into
 two loops."""
-
-
-def _loop_start(text: str, brace: int) -> int:
-    """Return the position of the keyword of the loop whose body the given brace opens; −1 if the brace opens no
-    loop."""
-    head = text[:brace].rstrip()
-    if head.endswith(")"):
-        parenthesis = _opening(text, len(head) - 1, "(", ")")
-        keyword = re.search(r"\b(for|while)\s*$", text[max(0, parenthesis - 16) : parenthesis])
-        return parenthesis - len(keyword[0]) if keyword else -1
-    return len(head) - 2 if re.search(r"\bdo$", head[-3:]) else -1
-
-
-def _opening(text: str, position: int, opens: str, closes: str) -> int:
-    depth = 0
-    for place in range(position - 1, -1, -1):
-        depth += (text[place] == closes) - (text[place] == opens)
-        if depth < 0:
-            return place
-    return 0
-
-
-def _closing(text: str, brace: int) -> int:
-    depth = 0
-    for place in range(brace, len(text)):
-        depth += (text[place] == "{") - (text[place] == "}")
-        if not depth:
-            return place
-    return len(text)

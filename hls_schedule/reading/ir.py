@@ -15,7 +15,7 @@ from typing import Any
 from boards.errors import InvalidValueError, MissingToolError, ToolError
 from hls_schedule.reading.addresses import Address, Addresses, Linear
 from hls_schedule.reading.bit_fields import BitFields
-from hls_schedule.reading.control import deciding_blocks, forward, innermost_loops, predecessors_of
+from hls_schedule.reading.control import deciding_blocks, forward, innermost_loops, natural_loops, predecessors_of
 from hls_schedule.reading.counters import Counters
 from hls_schedule.reading.layout import Types, bits_of
 from hls_schedule.reading.llvm_text import (
@@ -29,7 +29,7 @@ from hls_schedule.reading.llvm_text import (
     split,
 )
 from hls_schedule.reading.members import Constants, member_memory
-from hls_schedule.reading.operations import Operator, operator_of, touched
+from hls_schedule.reading.operations import Operator, called_name, operator_of, touched
 
 MAX_REGISTERS = 4
 """Limit for the elements of an array that becomes registers without a pragma (config_array_partition
@@ -86,6 +86,7 @@ class Operation:
         accesses: Its accesses to memories.
         location: Its place in the sources; None if it is not known.
         block: The label of its block.
+        called: The name of the function that it calls, if the function is hardware of its own; else "".
     """
 
     index: int
@@ -97,6 +98,7 @@ class Operation:
     accesses: tuple[Access, ...]
     location: Location | None
     block: str
+    called: str = ""
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,32 @@ def read_loops(module: Module, registers: frozenset[tuple[str, str]] = frozenset
         registers: The arrays in registers, as pairs (function, value).
     """
     return tuple(loop for reader in _readers(module, registers) for loop in reader.loops())
+
+
+def unrolled_marks(module: Module) -> Iterator[tuple[Location, Location | None]]:
+    """Yield the place of every mark outside of innermost loops, with the place of a loop inside its loop.
+
+    A mark outside of all loops has no second place.
+    """
+    locations = Locations(module)
+    for function in module.functions.values():
+        reader = _Reader(module, function, frozenset())
+        loops = natural_loops(function.successors)
+        for label in function.blocks:
+            for mark in reader.marks(label):
+                around = [(header, body) for header, body in loops.items() if label in body]
+                header, body = min(around, key=lambda each: len(each[1]), default=("", set()))
+                inner = [first for first in loops if first != header and first in body]
+                place = locations.location(mark.location)
+                if place is not None and (inner or not header):
+                    yield place, _first_place(function, locations, loops[inner[0]]) if inner else None
+
+
+def _first_place(function: Function, locations: Locations, body: set[str]) -> Location | None:
+    """Return the first place of the sources in a loop."""
+    numbers = (i.location for label in function.blocks if label in body for i in function.blocks[label])
+    places = (locations.location(number) for number in numbers)
+    return next((place for place in places if place is not None and place.line), None)
 
 
 def _text_of_bitcode(data: bytes) -> str:
@@ -210,21 +238,20 @@ class _Reader:
         return _Body(self, forward(entry, set(self.function.blocks), self.function.successors)).loop(None)
 
     def loops(self) -> Iterator[Loop]:
-        """Yield the pipelined loops of the function: the innermost loops that a PIPELINE pragma marks."""
+        """Yield the innermost loops with a mark. The first mark is the loop's own; others were unrolled into it."""
         for header, body in innermost_loops(self.function.successors).items():
-            mark = self._mark(body)
+            order = forward(header, body, self.function.successors)
+            mark = next((instruction for label in order for instruction in self.marks(label)), None)
             if mark is not None:
-                order = forward(header, body, self.function.successors)
                 yield _Body(self, order).loop(mark)
 
-    def _mark(self, body: set[str]) -> Instruction | None:
-        for label in body:
-            for instruction in self.function.blocks[label]:
-                if instruction.opcode == "call" and (
-                    '"//pipeline"' in instruction.text or "_ssdm_op_SpecPipeline" in instruction.text
-                ):
-                    return instruction
-        return None
+    def marks(self, label: str) -> Iterator[Instruction]:
+        """Yield the marks in a block."""
+        for instruction in self.function.blocks[label]:
+            if instruction.opcode == "call" and (
+                '"//pipeline"' in instruction.text or "_ssdm_op_SpecPipeline" in instruction.text
+            ):
+                yield instruction
 
     def memory(self, root: str) -> Memory:
         """Return the array that ``root`` names. If ``root`` is an argument, it is the array that the caller passes."""
@@ -307,6 +334,7 @@ class _Body:
             accesses,
             location,
             label,
+            called_name(instruction.text) if operator.name == "function" else "",
         )
 
     def _phi(self, index: int, label: str, instruction: Instruction) -> tuple[Operator, set[int]]:

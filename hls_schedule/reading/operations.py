@@ -23,7 +23,7 @@ _CALLS = (
     # A word, or the request of a write burst: both take one cycle.
     (r"_ssdm_op_(?:Read|Write).*m_axi|\d+axi_(?:read|write)|axi_write_request", "axi_word"),
     (r"fifo_(?:read|write|empty|full)|_ssdm_op_(?:Read|Write).*ap_fifo", "fifo"),
-    (r"hls_schedule5bound", ""),
+    (r"hls_schedule(?:5bound|_note)", ""),
     (r"_ssdm_op_\w+|llvm\.(?:lifetime|assume|experimental|mem|fabs|dbg|va_)|\"//", ""),
     (r"llvm\.(?:[su](?:max|min)|abs|[su](?:add|sub)\.sat|[su]cmp)", "maximum"),
     (r"llvm\.fsh[lr]|llvm\.bswap|llvm\.bitreverse", ""),
@@ -36,6 +36,10 @@ _FLAGS = re.compile(
     r"^(?:(?:nuw|nsw|exact|disjoint|nneg|samesign|fast|nnan|ninf|nsz|arcp|contract|afn|reassoc|volatile|atomic|"
     r"eq|ne|[us](?:gt|ge|lt|le)|o(?:gt|ge|lt|le|eq|ne|rd)|u(?:eq|ne|no)) )+"
 )
+
+
+_FUNCTION = re.compile(r"@(\"[^\"]*\"|[-\w$.]+)\(")
+_LENGTH = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
@@ -115,3 +119,19 @@ def _passed(text: str, types: Types) -> Iterator[tuple[str, bool, int, bool]]:
             yield argument, "sret" in argument, types.size(kind[1]) if kind else 8, False
         elif argument.startswith("ptr"):
             yield argument, writes, 1, True
+
+
+def called_name(text: str) -> str:
+    """Return the name of the function that a call's text calls, without namespaces and arguments."""
+    called = _FUNCTION.search(text)
+    mangled = called[1] if called is not None else ""
+    names = list(_source_names(mangled)) if mangled.startswith("_Z") else [mangled]
+    return names[-1] if names else mangled
+
+
+def _source_names(mangled: str) -> Iterator[str]:
+    """Yield the names at the start of a mangled name: a length and then the name, each."""
+    place = 3 if mangled.startswith("_ZN") else 2
+    while (length := _LENGTH.match(mangled, place)) is not None:
+        place = length.end() + int(length[0])
+        yield mangled[length.end() : place]

@@ -22,6 +22,7 @@ from boards.errors import (
     MissingToolError,
     MissingValueError,
     RangeError,
+    RefusedLoopError,
     SeveralFaultsError,
     ShapeError,
     StateError,
@@ -74,6 +75,10 @@ SENTENCES: list[tuple[SystolicError, str]] = [
     (
         UnsupportedError("LSTM 'encoder'", "it keeps a state"),
         "LSTM 'encoder' is not supported: it keeps a state",
+    ),
+    (
+        RefusedLoopError("outer (a.cpp:3)", "it calls exp, whose latency is not known"),
+        "no schedule is derived for the loop outer (a.cpp:3): it calls exp, whose latency is not known",
     ),
     (
         DoesNotFitError("the array", "DSP", 2000, 1728),
