@@ -1,4 +1,4 @@
-"""Every error that the project raises on purpose; all rooms import them from here.
+"""Every error that the project raises on purpose; all packages import them from here.
 
 An error is a class with fields. A caller decides by the class and the fields; a reader reads the sentence that the
 class makes of them. The sentence says where, what was required, what came and what to do. Values from files and callers

@@ -71,7 +71,7 @@ class Network:
 
 
 def is_label(value: object) -> bool:
-    """Return whether a value can be a label: any text that UTF-8 can encode.
+    """Return whether a value can be a class label: any text that UTF-8 can encode.
 
     JSON text may contain single surrogates, which UTF-8 cannot encode.
     """

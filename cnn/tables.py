@@ -1,4 +1,4 @@
-"""Tables that compute a function of one value.
+"""Lookup tables, exact or piecewise linear, that compute a function of one integer.
 
 For an input of at most 8 bits, a table has one entry per value and is exact. For 9 to 12 bits it may be of this form
 too. For other inputs of up to 16 bits the table is piecewise linear, with 256 pieces:

@@ -95,7 +95,7 @@ def load(name: str, seed: int | None = None) -> Network:
 
 
 def load_exported(name: str, seed: int | None = None) -> Exported:
-    """Return a network that was quantised by training: its float form and its integers.
+    """Return a built-in network that was quantised by training, as float network and as integer network.
 
     The arguments are as for ``load``.
 
@@ -110,7 +110,7 @@ def load_exported(name: str, seed: int | None = None) -> Exported:
 
 
 def load_exported_file(topology: Path, weights: Path | None, seed: int | None = None) -> Exported:
-    """Return the network of a topology file with the arrays of an .npz file, or with random arrays.
+    """Return the float and integer network of a topology file, with an .npz's arrays or with random ones.
 
     Raises:
         MissingValueError: There is neither a weights file nor a seed.

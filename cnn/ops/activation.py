@@ -1,4 +1,5 @@
-"""Functions of each value by itself, which the accelerator looks up in a table."""
+"""Activations as layers of their own: float functions, and the integer lookup tables that the accelerator has
+for them."""
 
 from __future__ import annotations
 

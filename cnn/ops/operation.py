@@ -1,6 +1,6 @@
-"""The base classes of operations: what each knows of itself, in floats and in integers.
+"""The base classes of the operations of float networks and of integer networks.
 
-A float network holds ``FloatOperation``s and a quantised one ``IntegerOperation``s. What only moves values is both.
+A float network holds ``FloatOperation``s and a quantised one ``IntegerOperation``s. A ``Move`` is both.
 Errors that these methods raise have no place yet; the caller adds the node's with ``SystolicError.at``.
 """
 

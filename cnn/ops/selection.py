@@ -1,4 +1,4 @@
-"""The channels with the greatest values, and outputs that layers read too."""
+"""Top-k over the channels of each position, and a marker for network outputs that layers read too."""
 
 from __future__ import annotations
 

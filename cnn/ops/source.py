@@ -1,4 +1,4 @@
-"""The input picture."""
+"""The input image, as the first operation of a float network and of an integer network."""
 
 from __future__ import annotations
 

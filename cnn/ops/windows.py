@@ -1,4 +1,4 @@
-"""Windows that slide over a map: the places at which they have weights, and the values that each place sees."""
+"""Windows that slide over a map: their taps, the padded map, and the im2col columns of values that the taps see."""
 
 from __future__ import annotations
 

@@ -80,7 +80,8 @@ def given_type(network: Network, node: Node, passed_on: TensorType) -> TensorTyp
 
 
 def groups(nodes: tuple[Node, ...]) -> list[int]:
-    """Return, per node, the number of its group: outputs that must share one type, because layers only move values."""
+    """Return, per node, the least node index of its group: outputs that share a type, because layers only move
+    values."""
     parent = list(range(len(nodes)))
 
     def find(i: int) -> int:

@@ -162,7 +162,7 @@ def _check_names(file: str, members: Sequence[str], shapes: Mapping[str, tuple[i
 
 @dataclass(frozen=True)
 class Header:
-    """The header of an .npy file.
+    """The header of an .npy file: the array's shape, order and data type, and the header's length.
 
     Attributes:
         shape: The shape of the array.

@@ -120,7 +120,7 @@ def normalised(network: Network, topology: Topology) -> list[bool]:
 
 
 def begin(trained: QuantisedNetwork, network: Network, pictures: Tensor) -> None:
-    """Initialise a trainable network from a float network; images decide its steps, means and variances.
+    """Initialise a trainable network from a float network; images decide quantisation steps, means and variances.
 
     A value of the float network is the trained network's value times a factor per channel. This function tracks the
     factors from layer to layer.
@@ -156,7 +156,7 @@ def begin(trained: QuantisedNetwork, network: Network, pictures: Tensor) -> None
 
 
 def _reaches(trained: QuantisedNetwork, folded: Network, pictures: Tensor) -> dict[int, float]:
-    """Return, per group of tensors that additions tie to one step, the real value of the greatest integer.
+    """Return, per group of tensors that share a step because they are added, the real value of the greatest integer.
 
     The value suits the largest range of the group's tensors. folded: the float network without batch norms.
     """

@@ -64,7 +64,7 @@ def grid_of(head: Detection, shape: Shape, picture: Shape) -> HeadGrid:
 
 
 def tensor(values: npt.NDArray[Any]) -> Tensor:
-    """Return ``values`` as a float32 tensor of the same shape."""
+    """Return a numpy array as a float32 PyTorch tensor of the same shape."""
     import torch
 
     return torch.from_numpy(values.astype(np.float32))

@@ -1,4 +1,4 @@
-"""The loss of detection heads.
+"""The training loss of detection heads.
 
 Heads with anchors have YOLOv2's loss, with generalised IoU as a further term for the boxes. The loss of a head that
 finds one object averages the anchors of a cell, as the host does (UltraNet).
@@ -58,7 +58,7 @@ def head_losses(
 
 
 def region_loss(output: Tensor, truths: list[npt.NDArray[np.float32]], grid: HeadGrid) -> Tensor:
-    """Return the YOLOv2 training loss of a batch for one head: box position and size, objectness and class.
+    """Return the YOLOv2 training loss of a batch for one detection head: box position and size, objectness and class.
 
     Source: Redmon and Farhadi, "YOLO9000", 2016, section 2.
 

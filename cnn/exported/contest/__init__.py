@@ -1,4 +1,5 @@
-"""Files of UltraNet's own exporter: config.json with numbered arrays, or param.h with config.h, instead of our JSON.
+"""Files of UltraNet's own exporter: config.json with numbered arrays, or param.h with config.h, instead of a topology
+JSON.
 
 ``config`` and ``headers`` turn these files into layers of the exported form. ``numbered`` reads the arrays, and
 ``writer`` writes config.json and the arrays. Open ``files`` first: ``translated`` returns files of the exported form.

@@ -1,4 +1,4 @@
-"""Translates a config.json with its .npz, or a param.h with its config.h, to the two files of the exported form."""
+"""Translates a config.json with its .npz, or a param.h with its config.h, to a topology JSON and an .npz."""
 
 from __future__ import annotations
 

@@ -202,7 +202,8 @@ def config_text(chain: Chain, reading: PictureReading, trained: Topology | None)
 
 
 def _scale(link: Link) -> float | None:
-    """Return the factor from the last layer's sums to real outputs in config.json; None if it is 1 or unused."""
+    """Return the key "scale" of config.json, by which the last layer's sums are multiplied; None if it is 1 or
+    unused."""
     if link.shifts is not None:
         return None
     scale = link.node.type.scale * link.convolution.weight_type.high / link.source.type.scale

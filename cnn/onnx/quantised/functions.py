@@ -1,4 +1,5 @@
-"""Functions that read sums directly: a function follows a layer, and the quantiser follows the function.
+"""Activations that read a layer's sums directly: the activation follows the layer, and the quantiser follows the
+activation.
 
     Conv → Tanh → QuantizeLinear becomes sums → intermediate integers → table → the file's integers
 

@@ -1,4 +1,4 @@
-"""The facts that a file that holds integers states of a layer."""
+"""The facts that a quantised ONNX file states about a layer."""
 
 from __future__ import annotations
 
