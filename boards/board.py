@@ -59,7 +59,7 @@ class Board:
         return clocks_up_to(self.plls, self.fmax.lowest if maximum_mhz is None else maximum_mhz)
 
     def nearest_clock(self, mhz: float) -> Clock:
-        """Return the PL clock of ``mhz``, to 0.02 %.
+        """Return the PL clock that the PS makes within 0.02 % of ``mhz``; else raise an error with its neighbours.
 
         Raises:
             RangeError: The clock is not above 0, or above what the slowest block of this part allows.
@@ -161,7 +161,7 @@ def read_board(path: Path) -> Board:
 
 
 def _values(path: Path) -> dict[str, Any]:
-    """Return the facts of a board file, completed by the facts of the board that it extends."""
+    """Return the values of a board file, completed by the values of the board that it extends."""
     values = parse(path)
     if "extends" not in values:
         return values
@@ -172,7 +172,7 @@ def _values(path: Path) -> dict[str, Any]:
 
 
 def _check_together(path: Path, board: Board) -> None:
-    """Refuse facts of different keys that contradict each other."""
+    """Raise an error if values of a board file under different keys contradict each other."""
     ddr, resources = board.ddr, board.resources
     _at_most(path, "ddr.preset_mts", ddr.preset_mts, "ddr.rated_mts", ddr.rated_mts)
     _at_most(path, "resources.lutram", resources.lutram, "resources.lut", resources.lut)

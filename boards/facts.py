@@ -36,7 +36,7 @@ class Dsp:
 
 @dataclass(frozen=True)
 class Ddr:
-    """The memory of the processing system.
+    """The DDR memory of the processing system: bus width, transfer rates and size.
 
     Attributes:
         bits: Width of the data bus.

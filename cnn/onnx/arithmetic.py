@@ -316,7 +316,7 @@ def _of_one_type(
 
 
 def negated(layers: Layers, operation: OnnxOperation) -> Layers:
-    """Read an ONNX Neg: −x."""
+    """Read an ONNX Neg: compute −x in the layer before it, or append a depthwise 1×1 convolution."""
     minus, zero = np.full(1, -1, np.float32), np.zeros(1, np.float32)
     return affine(layers, operation, layers.map(operation), minus, zero)
 

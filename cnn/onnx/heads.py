@@ -197,7 +197,8 @@ def _node(layers: Layers, head: NamedHead, source: str, name: str) -> Node:
 
 
 def _maps(layers: Layers, head: NamedHead, source: str) -> tuple[int, ...]:
-    """Return the indices of the nodes whose outputs a detection head reads; ShapeError if their sizes differ."""
+    """Return the indices of the nodes whose outputs a detection head reads; ShapeError if their heights or widths
+    differ."""
     values = [layers.value(tensor) for tensor in head.tensors]
     maps = tuple(value.node for value in values if isinstance(value, Map) and value.padding == NO_PADDING)
     sizes = {(layers.nodes[node].shape.height, layers.nodes[node].shape.width) for node in maps}

@@ -85,7 +85,7 @@ class Chain:
 
     @property
     def kernels(self) -> tuple[Link, ...]:
-        """The layers that have weights."""
+        """The layers of the chain that have weights, which are the conv and linear ones."""
         return tuple(link for link in self.links if isinstance(link.node.op, QConvolution))
 
 

@@ -289,7 +289,7 @@ class Functions:
 
 @dataclass(frozen=True, eq=False)
 class AtNode:
-    """The activations that read the sums of one node, or the activation that the node itself is."""
+    """The activations that read the sums of the node ``index``, or the lookup table of the activation that it is."""
 
     all: Functions
     index: int

@@ -184,7 +184,7 @@ def with_float_forms(network: Network, quantized: QuantizedNetwork, marks: Mappi
 
 
 def _stated(node: QNode, inputs: list[TensorType], mark: Mark, network: Network) -> QOp:
-    """Return the node's operation with the exact requantiser integers that the file states in addition, if they fit."""
+    """Return the node's operation with the exact requantiser that an exported file states in attributes, if it fits."""
     if mark.stated is None or not isinstance(node.op, Sums):
         return node.op
     source = network.nodes[node.inputs[0]].shape
@@ -401,7 +401,7 @@ def _compared(edges: FloatArray, step: float, zero: int, node: Node) -> Threshol
 
 
 def _fitted(rule: FileRequantiser, reach: Reach, activation: str, node: Node, late: bool = True) -> Fit:
-    """Return the integer requantiser that fits the file's requantisation ``rule`` best; ``late`` as in ``fitted``.
+    """Return the integer requantiser that fits the file's requantisation ``rule`` best, and its differences from it.
 
     Raises:
         InvalidValueError: The output has a zero point and an activation whose bend a requantiser has only at 0, or an
