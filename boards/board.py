@@ -175,6 +175,7 @@ def _check_together(path: Path, board: Board) -> None:
     """Raise an error if values of a board file under different keys contradict each other."""
     ddr, resources = board.ddr, board.resources
     _at_most(path, "ddr.preset_mts", ddr.preset_mts, "ddr.rated_mts", ddr.rated_mts)
+    _at_most(path, "ddr.measured_share", ddr.measured_share, "ddr.optimistic_share", ddr.optimistic_share)
     _at_most(path, "resources.lutram", resources.lutram, "resources.lut", resources.lut)
     if bool(resources.uram) != bool(board.fmax.uram):
         facts = (f"resources.uram = {resources.uram}", f"fmax.uram = {board.fmax.uram:g}")
@@ -183,7 +184,7 @@ def _check_together(path: Path, board: Board) -> None:
     _all_different(path, "pll.name", [pll.name for pll in board.plls])
 
 
-def _at_most(path: Path, key: str, value: int, bound_key: str, bound: int) -> None:
+def _at_most(path: Path, key: str, value: float, bound_key: str, bound: float) -> None:
     if value > bound:
         raise RangeError(f"{key}, which {bound_key} limits,", value, high=bound, where=str(path))
 

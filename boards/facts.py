@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from boards.errors import ChoiceError
 from boards.ranges import OneOf, Range
 
 
@@ -34,15 +35,25 @@ class Dsp:
     b_bits: Annotated[int, Range(8, 64)]
 
 
+DDR_PROFILES = ("measured", "optimistic")
+"""The names of the shares of the DDR's peak that a board states."""
+
+
 @dataclass(frozen=True)
 class Ddr:
     """The DDR memory of the processing system: bus width, transfer rates and size.
+
+    Refresh, row misses and turns between reading and writing take the rest of the peak.
 
     Attributes:
         bits: Width of the data bus.
         rated_mts: Megatransfers per second that the memory chips and the part's data sheet allow.
         preset_mts: Megatransfers per second that the vendor's board preset, and so the boot image, programs.
         mib: Size in MiB.
+        measured_share: Share of the peak that reads and writes from the PL reached in a public measurement.
+        optimistic_share: Share of the peak that long sequential bursts may reach; at least ``measured_share``.
+        burst_beats: Longest burst in beats that the PS passes on to the memory controller. It splits longer ones.
+        buffered_beats: Beats of a port for which the PS has buffers, in each direction.
     """
 
     kind: Annotated[str, OneOf(("DDR3", "DDR4", "LPDDR4"))]
@@ -50,6 +61,17 @@ class Ddr:
     rated_mts: Annotated[int, Range(100, 10_000)]
     preset_mts: Annotated[int, Range(100, 10_000)]
     mib: Annotated[int, Range(64, 1_048_576)]
+    # the defaults are for board files from before these keys: the ZCU102's measurement, and the AXI3 core of every PS
+    measured_share: Annotated[float, Range(0.01, 1)] = 0.75
+    optimistic_share: Annotated[float, Range(0.01, 1)] = 0.85
+    burst_beats: Annotated[int, Range(1, 256)] = 16
+    buffered_beats: Annotated[int, Range(1, 4096)] = 128
+
+    def share(self, profile: str) -> float:
+        """Return the share of the peak that carries data in one of DDR_PROFILES; ChoiceError for another name."""
+        if profile not in DDR_PROFILES:
+            raise ChoiceError("--ddr-profile", profile, DDR_PROFILES)
+        return self.measured_share if profile == "measured" else self.optimistic_share
 
     @property
     def peak_gbps(self) -> float:

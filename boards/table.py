@@ -7,7 +7,7 @@ silently.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 from boards.errors import ChoiceError, InvalidValueError, MissingValueError, RangeError, UnknownKeyError
@@ -112,9 +112,13 @@ class Table:
         return [Table(value, self.source, f"{self._path(key)}[{i}]") for i, value in enumerate(values)]
 
     def facts(self, kind: type[Facts]) -> Facts:
-        """Return this table as a ``kind``, a dataclass: its field names are the keys, its annotations the ranges."""
+        """Return this table as a ``kind``, a dataclass: its field names are the keys, its annotations the ranges.
+
+        A key may be missing if its field has a default.
+        """
         hints = get_type_hints(kind, include_extras=True)
-        facts = kind(**{field.name: self._fact(field.name, hints[field.name]) for field in fields(cast(Any, kind))})
+        asked = [f.name for f in fields(cast(Any, kind)) if f.default is MISSING or self.has(f.name)]
+        facts = kind(**{name: self._fact(name, hints[name]) for name in asked})
         self.finish()
         return facts
 

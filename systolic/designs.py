@@ -109,6 +109,7 @@ class Design:
         ddr_efficiency: float | None = None,
         progress: Progress = silent,
         ddr_gbps: float | None = None,
+        ddr_profile: str | None = None,
     ) -> CycleReport:
         """Return the traced cycles, stalls and frame rate of the generated code.
 
@@ -118,8 +119,10 @@ class Design:
             ddr_efficiency: The share of the DDR's peak rate that carries data; None for the design's value.
             progress: Receives the current step.
             ddr_gbps: The DDR's peak rate in GB/s; None for the design's value.
+            ddr_profile: "measured" or "optimistic", the share that the board states; None for the design's value.
         """
-        return self.trace(picture, progress).report(clock_mhz, ddr_efficiency, ddr_gbps=ddr_gbps)
+        trace = self.trace(picture, progress)
+        return trace.report(clock_mhz, ddr_efficiency, ddr_gbps=ddr_gbps, ddr_profile=ddr_profile)
 
     def counted(self, picture: Picture, hls: bool = False, progress: Progress = silent) -> Counts:
         """Simulate an engine in SystemVerilog, and compare its clock cycles per layer with the modelled ones.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from systolic.choices import DDR_EFFICIENCY, SHARES
+from systolic.choices import DDR_EFFICIENCY, DDR_PROFILES, SHARES
 from systolic.option import Option, real
 
 BOARDS_RATE = "the board's, as booted"
 """The default of ``--ddr-gbps`` in help texts: the rate that the board's boot image sets."""
 
 
-def memory_arguments(rate: str = BOARDS_RATE, efficiency: str = f"{DDR_EFFICIENCY:g}") -> tuple[Option, Option]:
-    """Return the options ``--ddr-gbps`` and ``--ddr-efficiency``, with their defaults in the help text.
+def memory_arguments(rate: str = BOARDS_RATE, efficiency: str = f"{DDR_EFFICIENCY:g}") -> tuple[Option, Option, Option]:
+    """Return ``--ddr-gbps``, ``--ddr-efficiency`` and ``--ddr-profile``, with their defaults in the help text.
 
     Args:
         rate: The default of ``--ddr-gbps``, in words for the help text.
@@ -23,6 +23,12 @@ def memory_arguments(rate: str = BOARDS_RATE, efficiency: str = f"{DDR_EFFICIENC
             type=real,
             metavar="SHARE",
             help=f"Set the usable share of the DDR's peak rate (default: {efficiency})",
+        ),
+        Option(
+            "--ddr-profile",
+            metavar="PROFILE",
+            choices=DDR_PROFILES,
+            help=f"Take a share of the board file: {' or '.join(DDR_PROFILES)} (default: --ddr-efficiency)",
         ),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boards.board import Board
-from boards.errors import DamagedFileError, FileAccessError, cut
+from boards.errors import ConflictError, DamagedFileError, FileAccessError, cut
 from scheduler.hand_edited import MAX_BYTES
 from scheduler.hardware.budget import Budget, check_budget
 from scheduler.hardware.ddr import DdrRate, ddr_rate
@@ -28,22 +28,44 @@ class HardwareOptions:
 
     Attributes:
         ddr_gbps: Peak rate of the DDR in GB/s; None for the rate that the board's boot image sets.
-        ddr_efficiency: Usable share of that rate; None for the default.
+        ddr_efficiency: Usable share of that rate; None for the profile's share.
+        ddr_profile: "measured" or "optimistic", the share that the board states; None for the default.
         budget: The share of the board that a design may take.
     """
 
     ddr_gbps: float | None = None
     ddr_efficiency: float | None = None
+    ddr_profile: str | None = None
     budget: Budget = field(default_factory=Budget)
 
     def ddr_rate(self, board: Board, saved: DdrRate | None = None) -> DdrRate:
-        """Return the DDR rate: the requested one, else the saved file's, else the board's."""
-        rate = saved or ddr_rate(board)
+        """Return the DDR rate: the requested one, else the saved file's, else the board's.
+
+        Raises:
+            RangeError: A value is out of range.
+            ChoiceError, ConflictError: The errors of ``share_of``.
+        """
+        rate, share = saved or ddr_rate(board), share_of(board, self.ddr_efficiency, self.ddr_profile)
         return ddr_rate(
             board,
             rate.gbps if self.ddr_gbps is None else self.ddr_gbps,
-            rate.efficiency if self.ddr_efficiency is None else self.ddr_efficiency,
+            rate.efficiency if share is None else share,
         )
+
+
+def share_of(board: Board, efficiency: float | None, profile: str | None) -> float | None:
+    """Return the requested share of the DDR's peak; None if neither a share nor a profile is requested.
+
+    Raises:
+        ChoiceError: No profile has that name.
+        ConflictError: Both a share and a profile are requested.
+    """
+    if profile is None:
+        return efficiency
+    if efficiency is not None:
+        both = (f"--ddr-efficiency {efficiency:g}", f"--ddr-profile {profile}")
+        raise ConflictError(both, "a profile states the share", remedy=f"remove {both[0]}, or {both[1]}")
+    return board.ddr.share(profile)
 
 
 # --- saved files ---------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from scheduler.hardware.ddr import DdrRate
+from systolic.styles.ddr_profiles import profile_values
 from systolic.styles.style import NetworkMapping
 
 Values = Mapping[str, Any]
@@ -74,6 +75,7 @@ def plan_values(
         "clock_mhz": mapping.clock.mhz,
         "style": style,
         "ddr": asdict(ddr),
+        **profile_values(mapping.board, ddr, mapping.ddr_profiles),
         "batch": batch,
         "modelled_cycles": modelled_cycles,
         "fits": mapping.fits,

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from boards.board import Board
+from boards.board import Board, of_design
 from boards.facts import Clock
 from boards.progress import Progress
 from cnn.network import Network
@@ -35,7 +35,9 @@ from systolic.files import DesignFiles
 from systolic.model import Calibration, DesignInputs, Model
 from systolic.option import Option
 from systolic.report.clock import RateClock
+from systolic.styles.ddr_profiles import ProfileRate
 from systolic.styles.estimates import Estimates
+from systolic.styles.options import share_of
 from systolic.trace.report import CycleReport, FifoDepths, board_memory
 from systolic.trace.solver import Trace
 from systolic.trace.timing import MemoryTiming
@@ -74,6 +76,9 @@ class NetworkMapping(Displayable, Protocol):
 
     @property
     def frames_per_second(self) -> float: ...
+
+    @property
+    def ddr_profiles(self) -> tuple[ProfileRate, ...]: ...
 
     def page(self) -> str:
         """Return the report of the schedule or folding as one self-contained HTML file."""
@@ -149,6 +154,7 @@ class DesignTrace(ABC):
         ddr_efficiency: float | None = None,
         depths: Mapping[str, int] | None = None,
         ddr_gbps: float | None = None,
+        ddr_profile: str | None = None,
     ) -> CycleReport:
         """Return the cycles of each layer or block for this clock, memory rate and these FIFO depths.
 
@@ -157,15 +163,25 @@ class DesignTrace(ABC):
             ddr_efficiency: The usable share of the memory's peak rate.
             depths: The depth of each FIFO in words, by the name of its stream; None for the design's depths.
             ddr_gbps: The memory's peak rate in GB/s.
+            ddr_profile: "measured" or "optimistic", the usable share that the board states; not with
+                ``ddr_efficiency``.
         """
-        return self.measured(board_memory(self.design, ddr_efficiency, ddr_gbps), clock_mhz, depths)
+        return self.measured(self._memory(ddr_efficiency, ddr_gbps, ddr_profile), clock_mhz, depths)
 
     def fifos(
-        self, clock_mhz: float | None = None, ddr_efficiency: float | None = None, ddr_gbps: float | None = None
+        self,
+        clock_mhz: float | None = None,
+        ddr_efficiency: float | None = None,
+        ddr_gbps: float | None = None,
+        ddr_profile: str | None = None,
     ) -> FifoDepths:
         """Return the least FIFO depths that do not make the design slower, at this clock and memory rate."""
         clock = self.design.manifest.clock_mhz if clock_mhz is None else clock_mhz
-        return self.least_depths(board_memory(self.design, ddr_efficiency, ddr_gbps), clock)
+        return self.least_depths(self._memory(ddr_efficiency, ddr_gbps, ddr_profile), clock)
+
+    def _memory(self, efficiency: float | None, gbps: float | None, profile: str | None) -> MemoryTiming:
+        board = of_design(self.design.path, self.design.manifest.board)
+        return board_memory(self.design, share_of(board, efficiency, profile), gbps)
 
     @abstractmethod
     def measured(self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None) -> CycleReport:

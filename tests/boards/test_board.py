@@ -141,6 +141,7 @@ WRONG: list[tuple[str, str, type[SystolicError], dict[str, object]]] = [
     ('kind = "DSP48E2"', 'kind = "DSP58"', ChoiceError, {"got": "DSP58", "choices": ("DSP48E1", "DSP48E2")}),
     ("coherent = false", "coherent = 0", InvalidValueError, {"what": "port[0].coherent", "got": 0}),
     ("preset_mts = 2133", "preset_mts = 2666", RangeError, {"got": 2666, "high": 2400}),
+    ("measured_share = 0.75", "measured_share = 0.9", RangeError, {"got": 0.9, "high": 0.85}),
     ("lutram = 101760", "lutram = 300000", RangeError, {"got": 300_000, "high": 230_400}),
     ("uram = 96", "uram = 0", ConflictError, {"subjects": ("resources.uram = 0", "fmax.uram = 600")}),
     ("S_AXI_HP1_FPD", "S_AXI_HP0_FPD", InvalidValueError, {"what": "port.name", "got": "S_AXI_HP0_FPD"}),
@@ -208,6 +209,10 @@ RANGES = [
     ("ddr", "rated_mts", 100, 10_000),
     ("ddr", "preset_mts", 100, 10_000),
     ("ddr", "mib", 64, 1_048_576),
+    ("ddr", "measured_share", 0.01, 1),
+    ("ddr", "optimistic_share", 0.01, 1),
+    ("ddr", "burst_beats", 1, 256),
+    ("ddr", "buffered_beats", 1, 4096),
     ("port", "bits", 32, 1024),
     ("port", "controller_port", 0, 15),
     ("control", "base", 0, 1 << 40),
@@ -231,7 +236,7 @@ def with_value(text: str, table: str, key: str, value: float) -> str:
     return changed
 
 
-def with_edge(table: str, key: str, value: int) -> str:
+def with_edge(table: str, key: str, value: float) -> str:
     """Return a board file with one value at the edge of its range. Keys compared with the value are adjusted to it."""
     text = with_value(ZCU104, table, key, value)
     if key in ("lut", "lutram"):
@@ -239,6 +244,8 @@ def with_edge(table: str, key: str, value: int) -> str:
         text = with_value(text, "resources", "lut", value or 1)
     if key in ("rated_mts", "preset_mts"):
         text = with_value(with_value(text, "ddr", "rated_mts", value), "ddr", "preset_mts", value)
+    if key in ("measured_share", "optimistic_share"):
+        text = with_value(with_value(text, "ddr", "measured_share", value), "ddr", "optimistic_share", value)
     if key == "uram" and value == 0:
         text = with_value(with_value(text, "resources", "uram", 0), "fmax", "uram", 0)
     return text

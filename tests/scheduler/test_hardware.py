@@ -21,6 +21,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.budget import Budget, check_budget, room
 from scheduler.hardware.ddr import (
     BURST_WORDS,
+    DDR_CHUNK,
     DDR_EFFICIENCY,
     LEAST_EFFICIENCY,
     LEAST_GBPS,
@@ -90,6 +91,16 @@ def test_port_latency_is_covered_by_twice_the_outstanding_bursts() -> None:
     assert PORT_LATENCY + 5 == 2 * OUTSTANDING
     assert REQUEST_STAGES == 7 + PORT_LATENCY
     assert WEIGHT_BEAT_BYTES * 8 == 128
+
+
+def test_the_buffers_of_the_ps_hide_the_latency_of_bursts_that_it_splits() -> None:
+    """The model does not split bursts at the PS. This holds as long as a port's buffers last for the DDR's latency."""
+    for board in map(load, names()):
+        latency = ddr_timing(board, board.fmax.axi).read_latency
+        assert board.ddr.burst_beats <= BURST_WORDS <= board.ddr.buffered_beats, board.name
+        assert latency < board.ddr.buffered_beats, board.name
+        # the share of a profile counts whole chunks, so a burst that was split must be at least one
+        assert board.ddr.burst_beats * min(port.bits for port in board.ports) // 8 >= DDR_CHUNK, board.name
 
 
 @cases("name", ["lut", "dsp", "bram", "uram", "ddr"])

@@ -10,6 +10,7 @@ import pytest
 
 from boards import board as boards
 from boards.board import load
+from boards.facts import DDR_PROFILES
 from host.contract.manifest import read_manifest
 from host.contract.systolic import BOUNDS, SystolicManifest
 from host.simulated.pace import pace
@@ -88,7 +89,11 @@ def test_schedule_figures_match_the_design(tmp_path: Path) -> None:
         f"{scheduled['cycles']:,} cycles per frame, {scheduled['frames_per_second']:.1f} frames/s" in page.read_text()
     )
     assert f"{scheduled['cycles']:,}" in (folder / "README.md").read_text()
-    slower = json_of("simulate", folder, "--picture", PICTURE, "--cycles", "--ddr-gbps", 0.2)
+    slow = ("simulate", folder, "--picture", PICTURE, "--cycles", "--ddr-gbps", 0.2)
+    slower, profiled = json_of(*slow), json_of(*slow, "--ddr-profile", "measured")
+    assert profiled["ddr_profile"] == "measured"
+    rates = {rate["profile"]: rate["frames_per_second"] for rate in slower["ddr_profiles"]}
+    assert profiled["frames_per_second"] == round(rates["measured"], 2) < round(rates["optimistic"], 2)
     assert slower["memory"]["peak_gbps"] == 0.2
     assert slower["cycles_per_frame"] > traced["cycles_per_frame"]
 
@@ -116,6 +121,7 @@ def test_folding_figures_match_the_design(tmp_path: Path) -> None:
     blocks = {block["name"]: block["modelled_cycles"] for block in generated["blocks"]}
     assert {layer["name"]: layer["modelled_cycles"] for layer in traced["layers"]} == blocks
     assert f"{folded['cycles']:,}" in page.read_text()
+    assert [rate["profile"] for rate in traced["ddr_profiles"]] == list(DDR_PROFILES)
 
 
 @pytest.mark.engine
@@ -135,10 +141,10 @@ def test_manifest_bounds_are_the_parts_of_the_schedule() -> None:
 
 
 def test_memory_options_mean_the_same_in_every_command() -> None:
-    rate, efficiency = memory_arguments()
+    shared = memory_arguments()
     for command in ("schedule", "compare", "pareto", "generate", "fold", "simulate"):
         options = {option.flag: option for option in form_of(command).options()}
-        for usual in (rate, efficiency):
+        for usual in shared:
             option = options[usual.flag]
             meaning = option.help.removeprefix("With --cycles: ").split(" (")[0].lower()
             assert meaning == usual.help.split(" (")[0].lower(), command

@@ -132,6 +132,7 @@ def test_old_objective_latency_is_fps() -> None:
     [
         (("--workers", -2), RangeError, {"what": "--workers", "got": -2, "low": 1}),
         (("--ddr-efficiency", 7), RangeError, {"got": 7.0, "low": LEAST_EFFICIENCY, "high": 1}),
+        (("--ddr-efficiency", 0.5, "--ddr-profile", "measured"), ConflictError, {}),
         (("--dsp-share", 2), RangeError, {"got": 2.0, "low": 0, "high": 1}),
         (("--objective", "ddr", "--fps", 0), MissingValueError, {"remedy": "give --fps RATE"}),
         (("--objective", "speed"), ChoiceError, {"got": "speed"}),

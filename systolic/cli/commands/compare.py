@@ -32,6 +32,7 @@ def run(options: argparse.Namespace) -> int:
             objective=options.objective,
             fps=options.fps,
             ddr_efficiency=options.ddr_efficiency,
+            ddr_profile=options.ddr_profile,
             budget=budget_from(options),
         )
         comparison = compare(networks, alternatives, style_options, executor, status.tell)

@@ -29,6 +29,7 @@ def run(options: argparse.Namespace) -> int:
         engine=engine_for(options.engine, options.dsp_clock),
         ddr_gbps=options.ddr_gbps,
         ddr_efficiency=options.ddr_efficiency,
+        ddr_profile=options.ddr_profile,
         budget=budget_from(options),
     )
     if options.picture is not None:

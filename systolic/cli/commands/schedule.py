@@ -47,6 +47,7 @@ def _style_options(options: argparse.Namespace) -> SystolicOptions:
         engine=engine_for(options.engine, options.dsp_clock),
         ddr_gbps=options.ddr_gbps,
         ddr_efficiency=options.ddr_efficiency,
+        ddr_profile=options.ddr_profile,
         budget=budget_from(options),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 
+from boards import board as board_room
 from boards.errors import ConflictError, FileAccessError, MissingValueError, RangeError, UnsupportedError, listed
 from host.vision.channels import load_frame
 from host.vision.picture import Pixels
@@ -19,9 +20,11 @@ from systolic.execution.result import simulate
 from systolic.execution.run import fit_picture
 from systolic.execution.waves import waves
 from systolic.option import flags_set
+from systolic.styles.ddr_profiles import profile_rates, profile_values, profiles_text
 from systolic.styles.registry import open_design, style_of
-from systolic.styles.style import OpenedDesign
+from systolic.styles.style import DesignTrace, OpenedDesign
 from systolic.trace.bandwidth import bandwidth
+from systolic.trace.report import CycleReport
 from systolic.trace.timeline import check_picture
 from systolic.trace.timeline import save as save_timeline
 
@@ -31,8 +34,8 @@ def run(options: argparse.Namespace) -> int:
 
     JSON: ``SimulationResult.values``; with --waves also waves, ``Waves.values``.
 
-    JSON with --cycles: the values of the cycle report, bandwidth, loops ("declared" or "derived") and, with --fifos,
-    fifos. The last three are null for an engine in SystemVerilog, which is not traced.
+    JSON with --cycles: the values of the cycle report, bandwidth, loops ("declared" or "derived"), ddr_profile,
+    ddr_profiles and, with --fifos, fifos. The last five are null for an engine in SystemVerilog, which is not traced.
 
     Returns:
         1 if an integer differs from the golden model, else 0.
@@ -92,16 +95,23 @@ def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
         traced = with_derived_loops(design, options.clock, status.tell) if options.derived else design
         trace = style.trace(traced, pixels, status.tell)
         status.tell("solving")
-        report = trace.report(options.clock, options.ddr_efficiency, ddr_gbps=options.ddr_gbps)
+        report = trace.report(
+            options.clock, options.ddr_efficiency, ddr_gbps=options.ddr_gbps, ddr_profile=options.ddr_profile
+        )
         if not options.derived:
             save_cycles(design.path, report)
         moved = bandwidth(report.timing)
         values = {**report.values(), **dict.fromkeys(_OF_A_TRACE)}
+        board = board_room.of_design(design.path, design.manifest.board)
+        rates = profile_rates(board, lambda share: _rate_at(share, options, trace, report))
+        memory = DdrRate(report.timing.memory.peak_gbps, report.timing.memory.efficiency)
         values |= {"bandwidth": moved.values(), "loops": _LOOPS[options.derived]}
-        text = f"{report.text()}\n{moved.text()}\nintervals and depths of loops: {_LOOPS[options.derived]}"
+        values |= profile_values(board, memory, rates)
+        profiles = profiles_text(board, memory, rates, "traced")
+        text = f"{report.text()}\n{moved.text()}\n{profiles}\nintervals and depths of loops: {_LOOPS[options.derived]}"
         if options.fifos:
             status.tell("searching FIFO depths")
-            fifos = trace.fifos(options.clock, options.ddr_efficiency, options.ddr_gbps)
+            fifos = trace.fifos(options.clock, options.ddr_efficiency, options.ddr_gbps, options.ddr_profile)
             values["fifos"] = fifos.values()
             text += f"\n\n{fifos.text()}"
         if options.timeline is not None:
@@ -113,7 +123,14 @@ def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
     return 0
 
 
-_OF_A_TRACE = ("bandwidth", "loops", "fifos")
+def _rate_at(share: float, options: argparse.Namespace, trace: DesignTrace, report: CycleReport) -> float:
+    """Return the traced frames per second if the DDR carries data in this share of its peak."""
+    if share == report.timing.memory.efficiency:
+        return report.frames_per_second
+    return trace.report(options.clock, share, ddr_gbps=options.ddr_gbps).frames_per_second
+
+
+_OF_A_TRACE = ("bandwidth", "loops", "fifos", "ddr_profile", "ddr_profiles")
 """Keys of the JSON that are null without a trace."""
 
 _LOOPS = {False: "declared", True: "derived"}

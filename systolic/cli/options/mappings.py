@@ -83,7 +83,7 @@ def several(option: Option, help: str = "") -> Option:
     return option.but(f"{help or option.help}; {SEVERAL}", action="append")
 
 
-GBPS, EFFICIENCY = memory_arguments()
+GBPS, EFFICIENCY, PROFILE = memory_arguments()
 
 COMPARE = Form(
     "systolic compare tiny-yolov2-voc --board zcu104 --board zcu102 --array 13x16x16 --report compare.html",
@@ -107,6 +107,7 @@ COMPARE = Form(
         *map(several, DSP_ARGUMENTS),
         several(GBPS),
         EFFICIENCY,
+        PROFILE,
         *SHAPES,
         *SHARE_ARGUMENTS,
         DASK,

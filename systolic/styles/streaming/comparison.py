@@ -12,7 +12,7 @@ from systolic.report.page import page
 from systolic.report.tables import Cell
 from systolic.styles.comparison import Comparison, ComparisonRow
 from systolic.styles.streaming.mapping import StreamingMapping
-from systolic.styles.streaming.report import bits_text, fullest
+from systolic.styles.streaming.report import bits_text, ddr_text, fullest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -119,7 +119,7 @@ class StreamingComparison(Comparison[StreamingMapping]):
             "estimated, including FIFOs; generating a design sizes its FIFOs from a trace. Fullest: the resource with "
             "the largest share of the board, at most 100% if the folding fits. Cost: the sum of the shares of LUT, "
             "DSP, BRAM18 and URAM, which the search minimises."
-        ) + "".join(bits_text(mapping.folded.folding.graph) for _, mapping in self.found[:1])
+        ) + "".join(f"{bits_text(m.folded.folding.graph)}{ddr_text(m)}" for _, m in self.found[:1])
 
     def pictures(self) -> list[Figure]:
         """Return bar charts of rates, resources and block cycles per search; () for a single row."""

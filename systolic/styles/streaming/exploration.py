@@ -64,7 +64,7 @@ def with_saved_ddr(options: StreamingOptions, board: Board) -> StreamingOptions:
     """Return the options with a DDR rate set: the requested one, else the saved folding's, else the board's."""
     saved = None if options.folding is None else saved_ddr(*saved_text(options.folding, "folding", MADE_BY))
     rate = options.ddr_rate(board, saved)
-    return replace(options, ddr_gbps=rate.gbps, ddr_efficiency=rate.efficiency)
+    return replace(options, ddr_gbps=rate.gbps, ddr_efficiency=rate.efficiency, ddr_profile=None)
 
 
 def fold(

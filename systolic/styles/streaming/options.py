@@ -131,5 +131,6 @@ def options_from(options: argparse.Namespace) -> StreamingOptions:
         softmax=options.softmax,
         ddr_gbps=options.ddr_gbps,
         ddr_efficiency=options.ddr_efficiency,
+        ddr_profile=options.ddr_profile,
         budget=budget_from(options),
     )

@@ -19,6 +19,7 @@ from scheduler.streaming.area.usage import StreamingUsage
 from scheduler.streaming.model.cycles import block_cycles
 from scheduler.streaming.model.energy import block_activity, dma_activity
 from scheduler.streaming.result import FoldingResult
+from systolic.styles.ddr_profiles import ProfileRate, profile_rates, profile_values
 from systolic.styles.options import HardwareOptions
 
 ESTIMATED = "FIFOs as estimated"
@@ -73,6 +74,19 @@ class PricedFolding:
     def frames_per_second(self) -> float:
         """The modelled frames per second at the target clock."""
         return self.folded.frames_per_second(self.clock.mhz)
+
+    @property
+    def ddr_profiles(self) -> tuple[ProfileRate, ...]:
+        """The modelled rate at each DDR profile of the board.
+
+        They differ only if weights stay in DDR, and if the DDR cannot read them as fast as the pipeline multiplies.
+        """
+        return profile_rates(self.board, self._rate_at)
+
+    def _rate_at(self, share: float) -> float:
+        bits = self.folded.usage.ddr_bits
+        read = DdrRate(self.ddr.gbps, share).sustained_gbps * 8e9 / bits if bits else math.inf
+        return min(self.frames_per_second, read)
 
     @property
     def cycles_per_frame(self) -> int:
@@ -154,6 +168,7 @@ class PricedFolding:
             "board": self.board.name,
             "clock_mhz": self.clock_mhz,
             "ddr": asdict(self.ddr),
+            **profile_values(self.board, self.ddr, self.ddr_profiles),
             "cycles": self.cycles_per_frame,
             "frames_per_second": round(self.frames_per_second, 2),
             **asdict(self.folded.usage),

@@ -12,6 +12,7 @@ from scheduler.streaming.model.cycles import bottleneck
 from systolic.report.clock import RateClock
 from systolic.report.page import html_table, page, picture
 from systolic.report.tables import BUILT_FIFO_HEAD, ENERGY_HEAD, Cell, built_fifo_rows, energy_rows, table
+from systolic.styles.ddr_profiles import profiles_text
 from systolic.styles.streaming.fifos import PipelineFifos
 from systolic.styles.streaming.fold_words import fold_text
 from systolic.styles.streaming.priced import PricedFolding
@@ -104,7 +105,7 @@ def totals(mapping: PricedFolding, clock: RateClock | None = None) -> str:
         f"{-(-used.bram18 // 2)} of {resources.bram36} BRAM36, {used.uram} of {resources.uram} URAM (estimate); "
         f"folding {mapping.folded.state}, {mapping.proof}, {mapping.folded.seconds:.1f} s"
     )
-    text += f"{bits_text(mapping.folded.folding.graph)}\n{mapping.energy}"
+    text += f"{bits_text(mapping.folded.folding.graph)}{ddr_text(mapping)}\n{mapping.energy}"
     if not mapping.fits:
         text += f"\nIT DOES NOT FIT {board.title}: request a lower rate with --fps, or fewer bits with --bits"
     if mapping.fps is not None and mapping.frames_per_second < mapping.fps:
@@ -113,6 +114,13 @@ def totals(mapping: PricedFolding, clock: RateClock | None = None) -> str:
             "them, or reports the missing resources"
         )
     return text
+
+
+def ddr_text(mapping: PricedFolding) -> str:
+    """Return a line with the rate at each DDR profile; empty if the pipeline reads no weights from DDR."""
+    if not mapping.folded.usage.ddr_bits:
+        return ""
+    return f"\n{profiles_text(mapping.board, mapping.ddr, mapping.ddr_profiles)}"
 
 
 def bits_text(graph: g.StreamGraph) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from systolic.report.page import html_table, page, picture
 from systolic.report.tables import Cell, overhead_words, table
 from systolic.styles.comparison import Comparison, ComparisonRow
+from systolic.styles.ddr_profiles import PROFILES_HEAD, profiles_cell
 from systolic.styles.systolic.mapping import SystolicMapping
 from systolic.styles.systolic.report import BASELINE_NOTE, geometries_html
 
@@ -26,6 +27,7 @@ class SystolicComparison(Comparison[SystolicMapping]):
         "MHz",
         "cycles per frame",
         "frames/s",
+        PROFILES_HEAD,
         "DSP",
         "BRAM36",
         "URAM",
@@ -87,7 +89,7 @@ def _baseline_cells(mapping: SystolicMapping | None) -> list[list[Cell]]:
             round(clock),
             baseline.cycles,
             clock * 1e6 / baseline.cycles,
-            *[None] * 5,
+            *[None] * 6,
             baseline.bytes / 1e6,
             None,
             baseline.source,
@@ -99,7 +101,7 @@ def _baseline_cells(mapping: SystolicMapping | None) -> list[list[Cell]]:
 def _cells_of(row: ComparisonRow[SystolicMapping]) -> list[Cell]:
     mapping = row.mapping
     if mapping is None:
-        return [row.asked, "–", *[None] * 10, row.first_line]
+        return [row.asked, "–", *[None] * 11, row.first_line]
     worst = max(mapping.cost.layers, key=lambda layer: layer.total)
     return [
         row.asked,
@@ -107,6 +109,7 @@ def _cells_of(row: ComparisonRow[SystolicMapping]) -> list[Cell]:
         round(mapping.clock_mhz),
         mapping.cycles_per_frame,
         mapping.frames_per_second,
+        profiles_cell(mapping.ddr_profiles),
         mapping.usage.dsp,
         mapping.usage.bram36,
         mapping.usage.uram,
@@ -118,7 +121,10 @@ def _cells_of(row: ComparisonRow[SystolicMapping]) -> list[Cell]:
     ]
 
 
-FRONT_HEAD = ("array", "cycles per frame", "frames/s", "DSP", "BRAM36", "URAM", "LUT", "DDR MB per frame")
+FRONT_HEAD = (
+    *("array", "cycles per frame", "frames/s", PROFILES_HEAD),
+    *("DSP", "BRAM36", "URAM", "LUT", "DDR MB per frame"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +149,11 @@ class ParetoFront:
     def values(self) -> dict[str, Any]:
         """Return the schedules of the Pareto front as a JSON object.
 
-        It is {network, board, clock_mhz, ddr, batch, source, points}. Each point is {array, cycles_per_frame,
-        frames_per_second, usage, ddr_bytes_per_frame}.
+        It is {network, board, clock_mhz, ddr, ddr_profile, batch, source, points}. Each point is {array,
+        cycles_per_frame, frames_per_second, ddr_profiles, usage, ddr_bytes_per_frame}.
         """
-        of_all = ("network", "board", "clock_mhz", "ddr", "batch")
-        of_each = ("array", "cycles_per_frame", "frames_per_second", "usage", "ddr_bytes_per_frame")
+        of_all = ("network", "board", "clock_mhz", "ddr", "ddr_profile", "batch")
+        of_each = ("array", "cycles_per_frame", "frames_per_second", "ddr_profiles", "usage", "ddr_bytes_per_frame")
         values = [point.values() for point in self.points]
         return {
             **{name: values[0][name] for name in of_all},
@@ -162,6 +168,7 @@ class ParetoFront:
                 str(point.schedule.array),
                 point.cycles_per_frame,
                 point.frames_per_second,
+                profiles_cell(point.ddr_profiles),
                 point.usage.dsp,
                 point.usage.bram36,
                 point.usage.uram,

@@ -204,5 +204,6 @@ def options_from(options: argparse.Namespace) -> SystolicOptions:
         pins={"dsp_clock": options.dsp_clock, "dsp_products": options.dsp_products},
         ddr_gbps=options.ddr_gbps,
         ddr_efficiency=options.ddr_efficiency,
+        ddr_profile=options.ddr_profile,
         budget=budget_from(options),
     )

@@ -10,6 +10,7 @@ from boards.board import Board
 from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from contract.geometry import as_stored
+from scheduler.hardware.ddr import DdrRate, ddr_timing
 from scheduler.hardware.energy import SOURCE as ENERGY_SOURCE
 from scheduler.hardware.energy import Activity, Energy, energy
 from scheduler.systolic.area.logic import SOURCE, Fabric
@@ -17,12 +18,13 @@ from scheduler.systolic.area.placement import Placement
 from scheduler.systolic.area.resources import Usage, built, fabric, fifo_table
 from scheduler.systolic.baselines import Baseline
 from scheduler.systolic.baselines import baselines as baselines_of
-from scheduler.systolic.model.cost import Cost, LayerCost
+from scheduler.systolic.model.cost import Cost, LayerCost, cost
 from scheduler.systolic.model.cycles import PARTS
 from scheduler.systolic.model.energy import layer_activity
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.search.runner_up import runners_up as runners_up_of
 from scheduler.systolic.search.search import Proof
+from systolic.styles.ddr_profiles import ProfileRate, profile_rates, profile_values
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,17 @@ class PricedSchedule:
         """The modelled frames per second at the target clock."""
         return self.cost.frames_per_second
 
+    @cached_property
+    def ddr_profiles(self) -> tuple[ProfileRate, ...]:
+        """The modelled rate of this schedule at each DDR profile of the board."""
+        return profile_rates(self.board, self._rate_at)
+
+    def _rate_at(self, share: float) -> float:
+        rate = DdrRate(self.cost.ddr.rate.gbps, share)
+        if rate == self.cost.ddr.rate:
+            return self.frames_per_second
+        return cost(self.schedule, ddr_timing(self.board, self.clock_mhz, rate)).frames_per_second
+
     @property
     def cycles_per_frame(self) -> int:
         """The modelled cycles per frame."""
@@ -142,6 +155,7 @@ class PricedSchedule:
             "board": self.board.name,
             "clock_mhz": self.clock_mhz,
             "ddr": asdict(self.cost.ddr.rate),
+            **profile_values(self.board, self.cost.ddr.rate, self.ddr_profiles),
             "array": as_stored(self.schedule.array),
             "cycles": self.cost.cycles,
             "frames_per_second": self.frames_per_second,

@@ -18,6 +18,7 @@ from systolic.report.tables import (
     overhead_words,
     table,
 )
+from systolic.styles.ddr_profiles import profiles_text
 from systolic.styles.systolic.priced import PricedSchedule
 
 LAYER_HEAD = (
@@ -56,6 +57,7 @@ def totals(mapping: PricedSchedule) -> str:
         f"modelled: {priced.cycles_per_frame:,} cycles per frame, {priced.frames_per_second:.1f} frames/s{of_batch}, "
         f"{priced.cycles / mapping.clock_mhz / 1e3:.2f} ms",
         f"DDR: {total_bytes / 1e6:.2f} MB per frame, {total_bytes * priced.frames_per_second / 1e9:.2f} GB/s",
+        profiles_text(mapping.board, priced.ddr.rate, mapping.ddr_profiles),
         f"MACs: {priced.macs / (priced.array.macs_per_cycle * priced.cycles):.1%} of the array's peak",
     ]
     lines.append(str(mapping.energy))

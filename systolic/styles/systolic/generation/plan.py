@@ -11,6 +11,7 @@ from scheduler.systolic.engines.language import language_named
 from systolic.files import DesignFiles
 from systolic.report.clock import RateClock
 from systolic.report.tables import Cell, overhead_words, table
+from systolic.styles.ddr_profiles import profiles_text
 from systolic.styles.plan_values import plan_values
 from systolic.styles.systolic.mapping import SystolicMapping
 
@@ -98,7 +99,8 @@ class SystolicPlan:
             f"{table(head, rows)}\n\n{mapping.network.name} on {mapping.board.title}: array {array}, "
             f"{mapping.usage.dsp} of {mapping.board.resources.dsp} DSPs (estimate)\n"
             f"{mapping.cycles_per_frame:,} cycles per frame modelled{batches}, "
-            f"{(clock or RateClock(mapping.clock.mhz)).text(mapping.frames_per_second)}"
+            f"{(clock or RateClock(mapping.clock.mhz)).text(mapping.frames_per_second)}\n"
+            f"{profiles_text(mapping.board, mapping.cost.ddr.rate, mapping.ddr_profiles)}"
         )
 
     def _repr_html_(self) -> str:
