@@ -87,7 +87,7 @@ class Slide:
 
     @property
     def stride(self) -> int:
-        """One stride that gives the same output on both sides; 0 if rows and columns need different strides.
+        """A stride that, for rows and columns alike, gives the operator's output; 0 if they need different strides.
 
         A side with a single output has the same output with any stride, so it can use the other side's.
         """

@@ -294,8 +294,7 @@ def _save_pace(grid: PassGrid, pending: Times, saved_rows: Numbers, row_bytes: T
 
 
 def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: TileTraffic, tile: TileSave) -> State:
-    """Return the state ``saved`` with the DDR transfers during a tile: input rows, weights, and the chunks that are
-    written.
+    """Return the cycle model's state after the DDR transfers during a tile: input rows, weights, and written results.
 
     All chunks of the tile except the last one are written during the tile, and the last chunk of the tile before. If
     the writes are so late that ports and FIFOs are full, arrange waits for them.
