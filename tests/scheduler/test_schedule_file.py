@@ -16,6 +16,7 @@ from boards.errors import (
     MismatchError,
     MissingValueError,
     RangeError,
+    SeveralFaultsError,
     SystolicError,
     UnknownKeyError,
     UnsupportedError,
@@ -24,9 +25,9 @@ from scheduler.hardware.ddr import LEAST_GBPS
 from scheduler.systolic.array import Array
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.schedule_file import SCHEMA, from_json, saved_ddr, to_json
-from scheduler.systolic.tiling import ORDERS
+from scheduler.systolic.tiling import ORDERS, TILING_RULES
 from tests.support.cases import cases
-from tests.support.errors import raises, raises_among
+from tests.support.errors import faults_of, raises, raises_among
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
 
@@ -207,6 +208,25 @@ def test_schedule_file_edit_breaking_a_rule_raises_its_error(name: str) -> None:
     edit(values)
     with raises_among(kind, **fields):
         read(json.dumps(values))
+
+
+def _is_refused(name: str) -> bool:
+    edit, kind, fields = RULES[name]
+    values = json.loads(TEXT)
+    edit(values)
+    try:
+        read(json.dumps(values))
+    except SeveralFaultsError as error:
+        return bool(faults_of(error, kind, **fields))
+    return False
+
+
+def test_tiling_rules_are_each_broken_by_an_edit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any one rule, the edit that breaks it is accepted: a new rule needs an edit in RULES."""
+    for index in range(len(TILING_RULES)):
+        others = (*TILING_RULES[:index], *TILING_RULES[index + 1 :])
+        monkeypatch.setattr("scheduler.systolic.tiling.TILING_RULES", others)
+        assert not all(map(_is_refused, RULES)), f"no edit breaks rule {index}"
 
 
 @cases("name", FORM)
