@@ -24,6 +24,9 @@ from systolic.styles.registry import open_design, style_of
 VARIABLE = "SYSTOLIC_CHECK"
 """The environment variable that is 0 to skip the check in ``systolic generate``, which takes some seconds."""
 
+RTL_CLOCK = "the clock is a target: systolic check models in minutes whether the paths of the SystemVerilog reach it"
+"""The sentence about the clock of an engine in SystemVerilog that was just generated."""
+
 
 @dataclass(frozen=True)
 class DesignCheck:
@@ -80,6 +83,7 @@ class DesignCheck:
             "part": self.part.values(self.highest_clock_mhz),
             "rate": {
                 "clock_mhz": None if self.frames_per_second is None else self.rate_clock.mhz,
+                "link": self.rate_clock.link,
                 "frames_per_second": self.frames_per_second and round(self.frames_per_second, 2),
                 "cycles_per_frame": round(self.cycles_per_frame),
                 "cycles": self.cycles_source,
@@ -176,7 +180,7 @@ def generated_clock(folder: Path, progress: Progress = silent) -> GeneratedClock
     try:
         design = open_design(folder)
         if not style_of(design).is_traced(design):
-            return GeneratedClock(None, "")
+            return GeneratedClock(None, RTL_CLOCK)
         check = check_design(folder, None, progress)
     except SystolicError as error:  # the design is right without this sentence
         return GeneratedClock(None, f"no clock is derived from the sources: {error}")

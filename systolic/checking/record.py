@@ -18,7 +18,13 @@ LARGEST = 1 << 16  # bytes
 
 def keep(folder: Path, clock: RateClock) -> None:
     """Store the clock that a check found in the design's folder. A folder that cannot be written is not an error."""
-    record = {"sources": _digest(folder), "holds": clock.holds, "held_mhz": clock.held_mhz}
+    record = {
+        "sources": _digest(folder),
+        "holds": clock.holds,
+        "held_mhz": clock.held_mhz,
+        "p50_mhz": clock.p50_mhz,
+        "p90_mhz": clock.p90_mhz,
+    }
     with suppress(OSError):
         write_whole(folder / CHECKED, (json.dumps({"target_mhz": clock.target_mhz, **record}) + "\n").encode())
 
@@ -27,17 +33,19 @@ def kept(folder: Path, target_mhz: float) -> RateClock:
     """Return the clock that a check of these sources at this target stored, or the target clock if none is stored."""
     with suppress(SystolicError, OSError, ValueError, TypeError, KeyError, OverflowError):
         record = read_json(folder / CHECKED, LARGEST)
-        if record["sources"] == _digest(folder) and record["target_mhz"] == target_mhz and record["holds"] is False:
-            held = record["held_mhz"]
-            return RateClock(target_mhz, holds=False, held_mhz=None if held is None else _positive(held))
+        if record["sources"] == _digest(folder) and record["target_mhz"] == target_mhz:
+            held, p50, p90 = (_positive_or_none(record.get(key)) for key in ("held_mhz", "p50_mhz", "p90_mhz"))
+            if record["holds"] is False:
+                return RateClock(target_mhz, holds=False, held_mhz=held)
+            return RateClock(target_mhz, p50_mhz=p50, p90_mhz=p90)
     return RateClock(target_mhz)
 
 
-def _positive(mhz: float) -> float:
-    """Return a clock in MHz. Raise TypeError if it is not a number, ValueError if it is not positive and finite."""
-    if not 0 < mhz < float("inf"):
+def _positive_or_none(mhz: float | None) -> float | None:
+    """Return a clock in MHz or None; TypeError if it is not a number, ValueError if it is not positive and finite."""
+    if mhz is not None and not 0 < mhz < float("inf"):
         raise ValueError(mhz)
-    return float(mhz)
+    return None if mhz is None else float(mhz)
 
 
 def _digest(folder: Path) -> str:

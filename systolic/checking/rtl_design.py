@@ -22,6 +22,7 @@ from scheduler.hardware.primitives import ULTRASCALE
 from scheduler.systolic.model.clock import highest_mhz
 from systolic.checking.part_speed import grade_of
 from systolic.execution.verilate import modules
+from systolic.report.clock import RateClock
 from systolic.report.tables import table
 from systolic.styles.systolic.simulate import open_design
 
@@ -98,6 +99,11 @@ class RtlCheck:
         }
 
     @property
+    def rate_clock(self) -> RateClock:
+        """The clock for frame rates: the target, with the clocks that the model reaches."""
+        return RateClock(self.clock_mhz, p50_mhz=self.highest_mhz["p50"], p90_mhz=self.highest_mhz["p90"])
+
+    @property
     def holds(self) -> bool:
         """Whether every modelled path fits at the checked clock, and the part's data sheet allows this clock."""
         return all(clock.holds for clock in self.clocks) and self.clock_mhz <= self.limit_mhz
@@ -108,6 +114,7 @@ class RtlCheck:
             "clock_mhz": self.clock_mhz,
             "holds": self.holds,
             "origin": "modelled before placement",
+            "link": self.rate_clock.link,
             "speed_grade": self.speed_grade,
             "highest_clock_mhz": {name: round(mhz, 1) for name, mhz in self.highest_mhz.items()},
             "limit": {"clock_mhz": self.limit_mhz, "primitive": self.limited_by},

@@ -73,6 +73,7 @@ def plan_values(
         "network": mapping.network.name,
         "board": mapping.board.name,
         "clock_mhz": mapping.clock.mhz,
+        "clock_link": "target",
         "style": style,
         "ddr": asdict(ddr),
         **profile_values(mapping.board, ddr, mapping.ddr_profiles),

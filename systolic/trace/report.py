@@ -81,6 +81,7 @@ class FrameCycles(ABC):
     Attributes:
         network: The name of the network.
         clock_mhz: The clock of the frame rate in MHz.
+        clock_link: The origin of that clock in a word, ``RateClock.link``.
         clock_source: The origin of that clock, in words.
         dsp: The number of DSPs that multiply.
         macs_per_cycle: The multiply-accumulates that these DSPs could do in one cycle.
@@ -94,6 +95,7 @@ class FrameCycles(ABC):
     macs_per_cycle: int
     layers: tuple[LayerTime, ...]
     batch: int = 1
+    clock_link: str = "target"
     clock_source: str = "target"
 
     @property
@@ -196,15 +198,16 @@ def cycle_values(
 ) -> dict[str, Any]:
     """Return a report's cycles as a JSON object, with the same keys for every style and engine.
 
-    {network, batch, clock_mhz, source: "traced" or "counted", cycles_per_frame, latency_cycles, frames_per_second,
-    bound_by: the layer or block that takes the most cycles, dsp, dsp_efficiency, memory, mismatches, layers: [the
-    fields of LayerTime], processes: [{pass, name, busy, wait_input, wait_space, wait_memory, idle}]}. A value that a
-    style or an engine does not know is null.
+    {network, batch, clock_mhz, clock_link, source: "traced" or "counted", cycles_per_frame, latency_cycles,
+    frames_per_second, bound_by: the layer or block that takes the most cycles, dsp, dsp_efficiency, memory, mismatches,
+    layers: [the fields of LayerTime], processes: [{pass, name, busy, wait_input, wait_space, wait_memory, idle}]}. A
+    value that a style or an engine does not know is null.
     """
     return {
         "network": report.network,
         "batch": report.batch,
         "clock_mhz": report.clock_mhz,
+        "clock_link": report.clock_link,
         "source": source,
         "cycles_per_frame": report.cycles_per_frame,
         "latency_cycles": report.latency_cycles,

@@ -20,6 +20,7 @@ from systolic.trace.report import board_memory
 from tests.support.cases import cases
 
 FAILED = RateClock(250.0, holds=False, held_mhz=92.0)
+MODELLED = RateClock(250.0, p50_mhz=211.0, p90_mhz=169.0)
 
 
 def test_rate_clock_uses_the_clock_held_by_the_sources() -> None:
@@ -37,6 +38,31 @@ def test_rate_clock_without_held_clock_gives_no_rate() -> None:
     assert "125" not in never.text(125.0)
 
 
+@cases(
+    "clock, link",
+    [
+        (RateClock(300.0), "target"),
+        (FAILED, "derived"),
+        (RateClock(300.0, p50_mhz=412.0, p90_mhz=331.0), "modelled"),
+        (RateClock(300.0, p50_mhz=211.0, p90_mhz=169.0), "target"),
+        (RateClock(250.0, holds=False), "target"),
+    ],
+)
+def test_rate_clock_link_is_what_earned_the_clock(clock: RateClock, link: str) -> None:
+    assert clock.link == link
+
+
+def test_rate_clock_that_the_timing_model_misses_is_said_next_to_the_rate() -> None:
+    missed = RateClock(300.0, p50_mhz=210.6, p90_mhz=150.0)
+    assert missed.text(280.0) == (
+        "280.0 frames/s at 300 MHz (target, not reached by the timing model, whose P50 is 211 and P90 150 MHz); "
+        "140.0 frames/s at 150 MHz (modelled, P90)"
+    )
+    reached = RateClock(300.0, p50_mhz=420.0, p90_mhz=350.0)
+    assert reached.text(280.0).startswith("280.0 frames/s at 300 MHz (target, reached by the timing model")
+    assert reached.earned(280.0) == ""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Return a design's folder with one source."""
@@ -45,7 +71,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@cases("clock", [FAILED, RateClock(250.0, holds=False), RateClock(250.0)])
+@cases("clock", [FAILED, RateClock(250.0, holds=False), RateClock(250.0), MODELLED])
 def test_keep_stores_the_check_in_the_folder(folder: Path, clock: RateClock) -> None:
     assert kept(folder, 250.0) == RateClock(250.0)
     keep(folder, clock)

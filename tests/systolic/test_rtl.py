@@ -15,7 +15,7 @@ from boards.errors import DoesNotFitError, MissingToolError, ToolError, Unsuppor
 from host.contract.libraries import StoppedError, SystolicLibrary
 from rtl_templates.sources import WRAPPER
 from scheduler.systolic.network.copies import with_copies
-from systolic.checking.design import GeneratedClock, check_design, generated_clock
+from systolic.checking.design import RTL_CLOCK, GeneratedClock, check_design, generated_clock
 from systolic.execution.build import Variant, build
 from systolic.execution.result import FrameResult
 from systolic.execution.verilate import verilate, verilator
@@ -179,7 +179,7 @@ def test_rtl_refuses_operations_of_cpp_engines(engine: Path) -> None:
         check_design(engine, None)
     with raises(UnsupportedError, subject=f"comparing {engine} with the vendor's reports"):
         read_sources(engine)
-    assert generated_clock(engine) == GeneratedClock(None, "")
+    assert generated_clock(engine) == GeneratedClock(None, RTL_CLOCK)
 
 
 @pytest.mark.parametrize("name", by_default(1, ["odd rows", "one port", "two rows", "narrow"]))

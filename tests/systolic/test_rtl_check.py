@@ -50,6 +50,12 @@ def test_check_verdict_follows_the_slowest_path_and_the_data_sheet() -> None:
     assert replace(CHECK, limit_mhz=200.0).highest_mhz == {"p50": 200.0, "p90": 200.0}
 
 
+def test_check_gives_the_clock_of_rates_its_link() -> None:
+    assert (CHECK.rate_clock.target_mhz, CHECK.rate_clock.p50_mhz) == (250.0, 312.5)
+    assert CHECK.rate_clock.link == CHECK.values()["link"] == "modelled"
+    assert replace(CHECK, limit_mhz=200.0).values()["link"] == "target"
+
+
 def test_crossing_to_the_doubled_clock_has_half_a_period() -> None:
     crossing = ClockTiming("ap_clk", "ap_clk_2x", 2.0, 0.2, (PATH,), 500.0)
     assert crossing.highest_mhz(1.0) == pytest.approx(500 / 3.2)

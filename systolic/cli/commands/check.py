@@ -15,15 +15,17 @@ from systolic.styles.registry import open_design, style_of
 def run(options: argparse.Namespace) -> int:
     """Compare the declared II, depths, memories and DSPs of C++ with derived ones, or model the paths of SystemVerilog.
 
-    JSON: {clock_mhz, holds, highest_clock_mhz, rate: {clock_mhz, frames_per_second, cycles_per_frame, cycles},
+    JSON: {clock_mhz, holds, highest_clock_mhz, rate: {clock_mhz, link, frames_per_second,
+    cycles_per_frame, cycles},
     loops: [{process, source, declared_ii, derived_ii, declared_depth, derived_depth, path_ns, budget_ns, path,
     remedy}], memories: [{name, process, source, primitive, unit, estimated, derived, holds}], dsps: [{process,
     estimated, derived, products: [{source, wide_bits, narrow_bits, count, dsps}], holds, note}]}. The last entry of
     dsps is the sum of all processes. cycles is "traced" or "modelled".
 
-    JSON of an engine in SystemVerilog: {clock_mhz, holds, origin, speed_grade, highest_clock_mhz: {p50, p90}, limit:
-    {clock_mhz, primitive}, clocks: [{launch, capture, budget_ns, overhead_ns, holds, paths: [{ns, levels, ends, steps:
-    [{kind, name, source, wire_ns, cell_ns, loads}]}]}], broad_nets: [{name, source, loads}], control_sets, primitives}.
+    JSON of an engine in SystemVerilog: {clock_mhz, holds, origin, link, speed_grade, highest_clock_mhz: {p50, p90},
+    limit: {clock_mhz, primitive}, clocks: [{launch, capture, budget_ns, overhead_ns, holds, paths: [{ns, levels, ends,
+    steps: [{kind, name, source, wire_ns, cell_ns, loads}]}]}], broad_nets: [{name, source, loads}], control_sets,
+    primitives}. link is the clock's: "modelled" if the 90th percentile of the model reaches it, else "target".
 
     Returns:
         1 if a declared figure is better than the derived one, or a path longer than its time, else 0.
@@ -32,6 +34,8 @@ def run(options: argparse.Namespace) -> int:
     if not style_of(design).is_traced(design):
         with StatusLine() as status:
             timing = check_rtl_design(options.design, options.clock, status.tell)
+        if options.clock is None:
+            keep(options.design, timing.rate_clock)
         give(options, timing.values(), timing.text())
         return 0 if timing.holds else 1
     with StatusLine() as status:

@@ -66,6 +66,7 @@ class StreamingComparison(Comparison[StreamingMapping]):
             "network": self.network,
             "board": self.board.name,
             "clock_mhz": self.clock.mhz,
+            "clock_link": "target",
             "foldings": [self._row_values(row) for row in self.rows],
         }
 
@@ -73,7 +74,7 @@ class StreamingComparison(Comparison[StreamingMapping]):
         if row.mapping is None:
             return {"search": row.asked, "reason": row.first_line}
         values = row.mapping.values()
-        for name in ("network", "board", "clock_mhz"):
+        for name in ("network", "board", "clock_mhz", "clock_link"):
             del values[name]
         return {"search": row.asked, **values, "reached": self.reaches(row.mapping)}
 

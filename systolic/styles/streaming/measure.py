@@ -201,6 +201,7 @@ def cycle_report(
     return StreamingReport(
         network=design.manifest.network,
         clock_mhz=clock.mhz,
+        clock_link=clock.link,
         clock_source=clock.source,
         dsp=dsp,
         macs_per_cycle=2 * max(1, dsp),

@@ -167,6 +167,7 @@ class PricedFolding:
             "network": self.network.name,
             "board": self.board.name,
             "clock_mhz": self.clock_mhz,
+            "clock_link": "target",
             "ddr": asdict(self.ddr),
             **profile_values(self.board, self.ddr, self.ddr_profiles),
             "cycles": self.cycles_per_frame,

@@ -142,17 +142,17 @@ class ParetoFront:
         """The title of the table: network, board, clock, memory and the number of schedules."""
         first = self.points[0]
         return (
-            f"{first.network.name} on {first.board.title} at {first.clock_mhz:g} MHz, {first.cost.ddr.rate}: "
+            f"{first.network.name} on {first.board.title} at {first.clock_mhz:g} MHz (target), {first.cost.ddr.rate}: "
             f"{len(self.points)} schedules that no other schedule of a coarse search beats in both frames/s and DSPs"
         )
 
     def values(self) -> dict[str, Any]:
         """Return the schedules of the Pareto front as a JSON object.
 
-        It is {network, board, clock_mhz, ddr, ddr_profile, batch, source, points}. Each point is {array,
+        It is {network, board, clock_mhz, clock_link, ddr, ddr_profile, batch, source, points}. Each point is {array,
         cycles_per_frame, frames_per_second, ddr_profiles, usage, ddr_bytes_per_frame}.
         """
-        of_all = ("network", "board", "clock_mhz", "ddr", "ddr_profile", "batch")
+        of_all = ("network", "board", "clock_mhz", "clock_link", "ddr", "ddr_profile", "batch")
         of_each = ("array", "cycles_per_frame", "frames_per_second", "ddr_profiles", "usage", "ddr_bytes_per_frame")
         values = [point.values() for point in self.points]
         return {

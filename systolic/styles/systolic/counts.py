@@ -23,6 +23,7 @@ from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.schedule import SystolicSchedule, array_in, schedule_workload
 from scheduler.systolic.tiling import Tiling, column_tiles
 from scheduler.systolic.workload import workload_of
+from systolic.checking.record import kept
 from systolic.files import write
 from systolic.model import DesignInputs
 from systolic.report.tables import Cell
@@ -45,11 +46,13 @@ class SystolicCounts(FrameCycles):
         memory: The timing of the simulated memory.
         pass_cycles: The cycles of each pass of the program.
         mismatches: The number of integers, of all layers, that differ from the golden model.
+        earned: Words for the rate at the clock that the timing model reaches, ``RateClock.earned``.
     """
 
     memory: MemoryTiming
     pass_cycles: list[float]
     mismatches: int
+    earned: str = ""
 
     @property
     def cycles(self) -> int:
@@ -84,7 +87,7 @@ class SystolicCounts(FrameCycles):
         right = "every bit equal" if self.mismatches == 0 else "THE DESIGN IS NOT RIGHT"
         traced = "; HLS: the engine in C++ with the same schedule, its code traced" if self._traced else ""
         return (
-            f"{self.network}: {self.cycles_per_frame:,} cycles counted{self.of_batch}, {self.rate}; "
+            f"{self.network}: {self.cycles_per_frame:,} cycles counted{self.of_batch}, {self.rate}{self.earned}; "
             f"{self.mismatches:,} mismatches: {right}\n"
             "(counted: executed under Verilator, with the memory that the design was made for; modelled: the "
             f"scheduler's formula for this engine{traced})"
@@ -142,11 +145,15 @@ def count(design: SystolicDesign, picture: Pixels, compare_with_hls: bool, tell:
         )
         for layer, cycles, hls in zip(manifest.layers, counted.cycles, traced, strict=True)
     )
+    clock = kept(design.path, manifest.clock_mhz)
     mismatches = sum(frame.mismatches for frame in frames)
     passes = [float(cycles) for cycles in counted.pass_cycles]
     return SystolicCounts(
         network=manifest.network,
-        clock_mhz=manifest.clock_mhz,
+        clock_mhz=clock.mhz,
+        clock_link=clock.link,
+        clock_source=clock.source,
+        earned=clock.earned(clock.mhz * 1e6 * manifest.batch / sum(counted.cycles)),
         dsp=array.mac_dsps,
         macs_per_cycle=peak,
         memory=board_memory(design),

@@ -191,6 +191,7 @@ def cycle_report(
     return SystolicReport(
         network=design.manifest.network,
         clock_mhz=clock.mhz,
+        clock_link=clock.link,
         clock_source=clock.source,
         dsp=array.mac_dsps,
         macs_per_cycle=array.packing.products * array.mac_dsps,

@@ -109,7 +109,8 @@ class PricedSchedule:
     @property
     def title(self) -> str:
         batch = f", batches of {self.batch} frames" if self.batch > 1 else ""
-        return f"{self.network.name} on {self.board.title}, {self.schedule.array} at {self.clock_mhz:g} MHz{batch}"
+        clock = f"{self.clock_mhz:g} MHz (target)"
+        return f"{self.network.name} on {self.board.title}, {self.schedule.array} at {clock}{batch}"
 
     @cached_property
     def fabric(self) -> Fabric:
@@ -154,6 +155,7 @@ class PricedSchedule:
             "ddr_bytes_per_frame": self.cost.bytes_per_frame,
             "board": self.board.name,
             "clock_mhz": self.clock_mhz,
+            "clock_link": "target",
             "ddr": asdict(self.cost.ddr.rate),
             **profile_values(self.board, self.cost.ddr.rate, self.ddr_profiles),
             "array": as_stored(self.schedule.array),
