@@ -10,7 +10,7 @@ from typing import Any
 
 from boards.clocks import clocks_up_to
 from boards.errors import ChoiceError, ConflictError, InvalidValueError, RangeError, listed
-from boards.facts import Clock, Control, Ddr, Dsp, Fmax, Pll, Port, Ps, Resources
+from boards.facts import REGION_DSPS, Clock, Control, Ddr, Dsp, DspColumns, Floorplan, Fmax, Pll, Port, Ps, Resources
 from boards.reader import merged, parse
 from boards.table import Table
 
@@ -30,6 +30,7 @@ class Board:
         board_part: Vivado's name of the board.
         family: "zynq-ultrascale+" or "zynq-7000".
         image: The name of the pynq image, which the environment variable BOARD holds on the board.
+        floorplan: The places of the DSPs, if they are known.
         declaration: The text of the user's own board file, which is copied into each design; "" for a board of this
             package.
     """
@@ -49,6 +50,7 @@ class Board:
     ps: Ps
     plls: tuple[Pll, ...]
     fmax: Fmax
+    floorplan: Floorplan | None = None
     declaration: str = field(default="", repr=False, compare=False)
 
     def clocks(self, maximum_mhz: float | None = None) -> tuple[Clock, ...]:
@@ -154,10 +156,18 @@ def read_board(path: Path) -> Board:
         ps=root.table("ps").facts(Ps),
         plls=tuple(table.facts(Pll) for table in root.tables("pll")),
         fmax=root.table("fmax").facts(Fmax),
+        floorplan=_floorplan(root.table("floorplan")) if root.has("floorplan") else None,
     )
     root.finish()
     _check_together(path, board)
     return board
+
+
+def _floorplan(table: Table) -> Floorplan:
+    cascade = table.integer("cascade", REGION_DSPS // 2, REGION_DSPS)
+    floorplan = Floorplan(cascade, tuple(columns.facts(DspColumns) for columns in table.tables("columns")))
+    table.finish()
+    return floorplan
 
 
 def _values(path: Path) -> dict[str, Any]:
@@ -168,7 +178,10 @@ def _values(path: Path) -> dict[str, Any]:
     base = values.pop("extends")
     if base not in names():
         raise ChoiceError("extends", base, names(), where=str(path))
-    return merged(parse(_FOLDER / f"{base}.toml"), values)
+    facts = parse(_FOLDER / f"{base}.toml")
+    if values.get("part", facts["part"]) != facts["part"]:
+        facts.pop("floorplan", None)  # another part may have other columns of DSPs
+    return merged(facts, values)
 
 
 def _check_together(path: Path, board: Board) -> None:
@@ -180,6 +193,11 @@ def _check_together(path: Path, board: Board) -> None:
     if bool(resources.uram) != bool(board.fmax.uram):
         facts = (f"resources.uram = {resources.uram}", f"fmax.uram = {board.fmax.uram:g}")
         raise ConflictError(facts, "both must be 0, or both above 0", where=str(path))
+    if board.floorplan:
+        sites = REGION_DSPS * len(set(board.floorplan.region_columns))
+        if sites < resources.dsp:
+            facts = (f"resources.dsp = {resources.dsp}", f"floorplan.columns have {sites} DSPs")
+            raise ConflictError(facts, "the columns must have all DSPs", where=str(path))
     _all_different(path, "port.name", [port.name for port in board.ports])
     _all_different(path, "pll.name", [pll.name for pll in board.plls])
 

@@ -13,6 +13,9 @@ from typing import Annotated
 from boards.errors import ChoiceError
 from boards.ranges import OneOf, Range
 
+REGION_DSPS = 24
+"""DSPs of a column in a clock region of UltraScale and UltraScale+ (UG912, CLOCK_REGION)."""
+
 
 @dataclass(frozen=True)
 class Resources:
@@ -37,6 +40,52 @@ class Dsp:
 
 DDR_PROFILES = ("measured", "optimistic")
 """The names of the shares of the DDR's peak that a board states."""
+
+
+@dataclass(frozen=True)
+class DspColumns:
+    """Neighbouring columns of DSPs that extend over the same clock regions.
+
+    Attributes:
+        first_column: The X of the sites of the first column.
+        columns: The number of columns.
+        first_region: The lowest row of clock regions.
+        regions: The number of rows of clock regions.
+    """
+
+    first_column: Annotated[int, Range(0, 1000)]
+    columns: Annotated[int, Range(1, 1000)]
+    first_region: Annotated[int, Range(0, 100)]
+    regions: Annotated[int, Range(1, 100)]
+
+
+@dataclass(frozen=True)
+class Floorplan:
+    """The places of the DSPs on the die.
+
+    Attributes:
+        cascade: The DSPs among which a cascade reaches the data sheet's clock: a region's 24, or 12 if it may not
+            cross the region's centre.
+        columns: The columns of DSPs.
+    """
+
+    cascade: int
+    columns: tuple[DspColumns, ...]
+
+    @property
+    def region(self) -> int:
+        """DSPs of a column in a clock region."""
+        return REGION_DSPS
+
+    @property
+    def region_columns(self) -> tuple[tuple[int, int], ...]:
+        """The column (X) and the row of clock regions of each run of ``region`` DSPs."""
+        return tuple(
+            (area.first_column + column, area.first_region + region)
+            for area in self.columns
+            for region in range(area.regions)
+            for column in range(area.columns)
+        )
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,17 @@ class ClockFacts(Protocol):
     def divisor1(self) -> int: ...
 
 
+class FloorplanFacts(Protocol):
+    """The places of the DSPs on the die (``boards.facts.Floorplan``)."""
+
+    @property
+    def region(self) -> int: ...
+    @property
+    def cascade(self) -> int: ...
+    @property
+    def region_columns(self) -> Sequence[tuple[int, int]]: ...
+
+
 class BoardFacts(Protocol):
     """The facts about a board that the vendor's files need (``boards.board.Board``)."""
 
@@ -91,5 +102,8 @@ class BoardFacts(Protocol):
     def control(self) -> ControlFacts: ...
     @property
     def ps(self) -> PsFacts: ...
+
+    @property
+    def floorplan(self) -> FloorplanFacts | None: ...
 
     def clocks(self, maximum_mhz: float | None = None) -> Sequence[ClockFacts]: ...

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from boards.errors import ChoiceError, InvalidValueError, MissingValueError, RangeError
 from boards.templates import comment
 from hls_templates.vendor.board_facts import BoardFacts, ClockFacts
+from hls_templates.vendor.floorplan import Chain
 from hls_templates.vendor.ports import Ports
 
 SEGMENT_BYTES = 0x10000
@@ -51,6 +52,7 @@ class VendorValues:
         simulation: The folder with the project's own hls_stream.h and hls_burst_maxi.h.
         figures: The rows of the README's table of figures.
         dsp_clock: 2 if the IP has a second clock of twice the rate, ``ap_clk_2x``; else 1.
+        chains: The DSP cascades of an IP in SystemVerilog, for a floorplan. Vitis HLS chooses its own cascades.
     """
 
     title: str
@@ -62,6 +64,7 @@ class VendorValues:
     simulation: str = "simulation"
     figures: tuple[Figure, ...] = ()
     dsp_clock: int = 1
+    chains: tuple[Chain, ...] = ()
 
 
 def word(text: str, title: str) -> str:

@@ -345,6 +345,11 @@ def test_vivado_stops_where_it_is_asked_to(stop: str, runs: int, tmp_path: Path)
             "an argument is design, synth, bitstream, jobs=1 to jobs=99, strategy=performance or strategy=default,",
         ),
         ({}, ["jobs=0"], "not 'jobs=0'"),
+        (
+            {},
+            ["floorplan=on"],
+            "floorplan=on is not possible: only an engine in SystemVerilog has DSP chains with known",
+        ),
         ({}, ["strategy=best"], "not 'strategy=best'"),
         (
             {},

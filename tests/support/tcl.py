@@ -80,7 +80,10 @@ def rtl_vivado(folder: Path, of: VendorValues, *arguments: str, **settings: str)
     """Run build_vivado.tcl of a SystemVerilog engine after package_ip.tcl has written an IP."""
     (folder / "ip").mkdir(parents=True, exist_ok=True)
     (folder / "ip/component.xml").write_text("<component/>")
-    return run_tcl(folder, "build_vivado.tcl", rtl_vendor_files(of)["build_vivado.tcl"], *arguments, **settings)
+    texts = rtl_vendor_files(of)
+    if "floorplan.xdc" in texts:
+        (folder / "floorplan.xdc").write_text(texts["floorplan.xdc"])
+    return run_tcl(folder, "build_vivado.tcl", texts["build_vivado.tcl"], *arguments, **settings)
 
 
 def hls(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> Ran:

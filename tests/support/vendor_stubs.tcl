@@ -16,6 +16,7 @@ set argv [lrange $argv 2 end]
 set cells {}
 set wires {}
 set added {}
+set pblocks {}
 
 proc setting {name default} { return [expr {[info exists ::env($name)] ? $::env($name) : $default}] }
 
@@ -31,7 +32,7 @@ foreach name {
     open_project set_top open_solution set_part create_clock config_interface csim_design csynth_design cosim_design
     export_design close_project
     update_ip_catalog create_bd_design apply_bd_automation connect_bd_net assign_bd_address
-    exclude_bd_addr_seg validate_bd_design save_bd_design generate_target update_compile_order wait_on_run open_run
+    exclude_bd_addr_seg validate_bd_design save_bd_design generate_target update_compile_order wait_on_run
     report_utilization
     ipx::associate_bus_interfaces ipx::create_xgui_files ipx::update_checksums ipx::check_integrity ipx::save_core
 } {
@@ -146,6 +147,20 @@ proc result {run} {
 
 proc create_run args {
     record [linsert $args 0 create_run]
+}
+
+# Opens the implemented design, for which Vivado has read the constraints. Cells that match STUB_RENAMED do not exist.
+proc open_run {run} {
+    record [list open_run $run]
+    foreach path [lsearch -all -inline $::added *floorplan.xdc] { source $path }
+}
+proc create_pblock {name} { dict set ::pblocks $name {} }
+proc resize_pblock {pblock -add range} { record [list resize_pblock $pblock $range] }
+proc add_cells_to_pblock {pblock cells} { dict set ::pblocks $pblock $cells }
+proc get_pblocks {pattern} { return [dict keys $::pblocks $pattern] }
+proc get_cells args {
+    if {[lindex $args 0] ne "-quiet"} { return [lsearch -all -inline -not [lindex $args 0] [setting STUB_RENAMED ""]] }
+    return [dict get $::pblocks [lindex [lindex $args end] end]]
 }
 
 # A clock and its worst path are the same object.

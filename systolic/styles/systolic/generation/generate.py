@@ -24,6 +24,7 @@ from hls_templates.systolic.sources import (
     systolic_sources,
 )
 from hls_templates.vendor.files import rtl_vendor_files, vendor_files
+from hls_templates.vendor.floorplan import Chain
 from hls_templates.vendor.hwh import hardware_description
 from hls_templates.vendor.ports import Output, SystolicPorts
 from hls_templates.vendor.values import Figure, VendorValues
@@ -38,6 +39,7 @@ from host.contract.systolic import (
     SystolicManifest,
     SystolicRegion,
 )
+from rtl_templates.chains import chain_cells
 from rtl_templates.sources import rtl_simulation, rtl_sources
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, PORT_LATENCY, REQUEST_STAGES
 from scheduler.systolic.area.memories import PRIMITIVES, TABLES, Buffer, units
@@ -94,7 +96,8 @@ def _engine_files(mapping: SystolicMapping, values: SystolicValues, vendor: Vend
     array = mapping.schedule.array
     check_engine(array.engine, array.dsp_clock)
     written = _WRITERS[array.engine](mapping, values, vendor)
-    described = replace(vendor, sources=tuple(sorted(f"src/{name}" for name in written.sources)))
+    sources = tuple(sorted(f"src/{name}" for name in written.sources))
+    described = replace(vendor, sources=sources, chains=written.chains)
     texts = {
         **{f"src/{name}": text for name, text in written.sources.items()},
         **written.vendor_files(described),
@@ -112,11 +115,13 @@ class _Written:
         sources: The files of src/.
         simulation: The files of simulation/.
         vendor_files: Returns the files for the vendor's tools.
+        chains: The DSP cascades, if their names are known.
     """
 
     sources: Mapping[str, str]
     simulation: Mapping[str, str]
     vendor_files: Callable[[VendorValues], Mapping[str, str]]
+    chains: tuple[Chain, ...] = ()
 
 
 def _hls(mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues) -> _Written:
@@ -125,7 +130,8 @@ def _hls(mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues)
 
 def _rtl(mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues) -> _Written:
     rtl = rtl_values(mapping, values, SystolicPorts(**vars(vendor.ports)))
-    return _Written(rtl_sources(rtl), rtl_simulation(rtl), rtl_vendor_files)
+    chains = tuple(Chain(*cell) for cell in chain_cells(rtl))
+    return _Written(rtl_sources(rtl), rtl_simulation(rtl), rtl_vendor_files, chains)
 
 
 _WRITERS: Mapping[str, Callable[[SystolicMapping, SystolicValues, VendorValues], _Written]] = {HLS: _hls, RTL: _rtl}

@@ -7,6 +7,7 @@
 #
 # strategy=performance (default) optimises for the clock and tries 3 placements until one meets timing.
 # strategy=default takes Vivado's own settings and one placement. It is faster, and needs fewer LUTs.
+# floorplan=on gives each DSP cascade of the array a place on the die. The default is off.
 # clock=MHZ builds the same design for a lower clock. If timing is not met, the script prints the clock to take, and the
 # bitstream is in vivado/failed/.
 #
@@ -58,10 +59,10 @@ set ps_config {
     CONFIG.PCW_USE_FABRIC_INTERRUPT {1}
 }
 
-# Return the options of the command line as a dict: stop (the last step), jobs (processes), strategy, clock (MHz), and
+# Return the options of the command line as a dict: stop (the last step), jobs (processes), strategy, clock (MHz), floorplan, and
 # rest (the arguments without the clock).
 proc wanted {argv clocks strategies} {
-    set options [dict create stop bitstream jobs 4 strategy performance clock [lindex $clocks 0] rest {}]
+    set options [dict create stop bitstream jobs 4 strategy performance floorplan off clock [lindex $clocks 0] rest {}]
     foreach word $argv {
         if {[regexp {^clock=(.*)$} $word -> mhz]} {
             if {$mhz ni $clocks} { error "the clock is one of [join $clocks {, }] MHz, not '$mhz'" }
@@ -75,10 +76,13 @@ proc wanted {argv clocks strategies} {
             dict set options jobs $jobs
         } elseif {[regexp {^strategy=(.*)$} $word -> strategy] && $strategy in $strategies} {
             dict set options strategy $strategy
+        } elseif {[regexp {^floorplan=(on|off)$} $word -> floorplan]} {
+            dict set options floorplan $floorplan
         } else {
-            error "an argument is design, synth, bitstream, jobs=1 to jobs=99, strategy=[join $strategies { or strategy=}], or clock=MHZ, not '$word'"
+            error "an argument is design, synth, bitstream, jobs=1 to jobs=99, strategy=[join $strategies { or strategy=}], floorplan=on, or clock=MHZ, not '$word'"
         }
     }
+    if {[dict get $options floorplan] eq "on"} { error "floorplan=on is not possible: only an engine in SystemVerilog has DSP chains with known names; Vitis HLS chooses its cascades itself" }
     return $options
 }
 

@@ -1,0 +1,31 @@
+"""The cells that hold the DSP cascades of the PE array, for constraints of a floorplan."""
+
+from __future__ import annotations
+
+from rtl_templates.sources import RtlValues
+
+ARRAY = "top/accelerator/array"
+"""The cell of the PE array in the IP: the wrapper has ``top``, the top module ``accelerator``."""
+
+
+def chain_cells(values: RtlValues) -> tuple[tuple[str, int], ...]:
+    """Return each cell that holds one cascade, and its number of DSPs, row by row.
+
+    The names come from the instances and generate blocks in pe_array, pe_row and pe_row_six. If a DSP computes six
+    products, no DSPs are cascaded, and each of them is a chain of its own.
+    """
+    rows, columns, lanes = (range(values.number(name)) for name in ("ROWS", "COLUMNS", "LANES"))
+    length = values.number("PACK_CHAIN")
+    if values.number("PACK_COLUMNS") == 3:
+        return tuple(
+            (f"{ARRAY}/rows[{row}].threes.row/together[{column}].lane[{lane}].dsp", 1)
+            for row in rows
+            for column in columns[::3]
+            for lane in lanes
+        )
+    return tuple(
+        (f"{ARRAY}/rows[{row}].chains.row/together[{column}].chain[{chain}].products", length)
+        for row in rows
+        for column in columns[:: values.number("PACK_COLUMNS") * values.dsp_clock]
+        for chain in range(len(lanes) // length)
+    )
