@@ -228,7 +228,7 @@ def _fields(values: RtlValues) -> dict[str, object]:
         "instantiated": int(values.instantiated),
         "dsp_clock": values.number("DSP_CLOCK"),
         "address_bits": values.address_bits,
-        "pointers": [Argument(_signal(a.name), a.kind, a.offset) for a in of_kind["pointer"]],
+        "pointers": [Argument(signal(a.name), a.kind, a.offset) for a in of_kind["pointer"]],
         "scalars": of_kind["scalar"],
         "outputs": of_kind["output"],
         "registers": {argument.name: argument.offset for argument in values.arguments},
@@ -245,7 +245,7 @@ def _fields(values: RtlValues) -> dict[str, object]:
     }
 
 
-def _signal(name: str) -> str:
+def signal(name: str) -> str:
     """Return the name of the signal for an argument. ``program`` gets another name, because it is a keyword of
     SystemVerilog."""
     return "program_address" if name == "program" else identifier(name)

@@ -38,10 +38,20 @@ _TEMPLATES = {
 _RTL_TEMPLATES = {
     "package_ip.tcl": "vendor/package_ip.tcl.j2",
     "clocks_ooc.xdc": "vendor/clocks_ooc.xdc.j2",
+    "timing.xdc": "vendor/timing.xdc.j2",
     "build_vivado.tcl": "vendor/build_vivado.tcl.j2",
     "README.md": "vendor/rtl_README.md.j2",
 }
 _TEST_BENCHES = {SystolicPorts: "systolic/test_bench.cpp.j2", StreamingPorts: "streaming/test_bench.cpp.j2"}
+
+FAMILIES = {
+    "processing_system7": ("zynq", "artix7", "kintex7", "virtex7"),
+    "zynq_ultra_ps_e": ("zynquplus", "artixuplus", "kintexuplus", "virtexuplus"),
+}
+"""The families in which the packaged IP can be used, by the PS of the board: those with the same DSPs and memories.
+
+Without them, the packager allows the family of the board's part only.
+"""
 
 PLACEMENTS = {
     "performance": ("ExtraTimingOpt", "EarlyBlockPlacement", "ExtraNetDelay_high"),
@@ -107,11 +117,15 @@ def rtl_vendor_files(values: VendorValues) -> dict[str, str]:
         "bundles": bundles(values.ports.arguments),
         "segment_bytes": SEGMENT_BYTES,
         "periods": _periods(values),
+        "argument_cells": values.argument_cells,
+        "families": FAMILIES[values.board.ps.ip],
     }
     texts = {name: render(template, fields) for name, template in _RTL_TEMPLATES.items()}
-    if fields["floorplan_refusal"]:
-        return texts
-    return {**texts, "floorplan.xdc": _floorplan(values, fields)}
+    if values.dsp_clock > 1:
+        texts["resets.xdc"] = render("vendor/resets.xdc.j2", fields)
+    if not fields["floorplan_refusal"]:
+        texts["floorplan.xdc"] = _floorplan(values, fields)
+    return texts
 
 
 def _floorplan(values: VendorValues, fields: Mapping[str, object]) -> str:

@@ -53,6 +53,7 @@ class VendorValues:
         figures: The rows of the README's table of figures.
         dsp_clock: 2 if the IP has a second clock of twice the rate, ``ap_clk_2x``; else 1.
         chains: The DSP cascades of an IP in SystemVerilog, for a floorplan. Vitis HLS chooses its own cascades.
+        argument_cells: The registers of the arguments of an IP in SystemVerilog, as patterns of get_cells.
     """
 
     title: str
@@ -65,6 +66,7 @@ class VendorValues:
     figures: tuple[Figure, ...] = ()
     dsp_clock: int = 1
     chains: tuple[Chain, ...] = ()
+    argument_cells: tuple[str, ...] = ()
 
 
 def word(text: str, title: str) -> str:

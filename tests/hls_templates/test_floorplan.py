@@ -14,10 +14,10 @@ from boards.facts import Floorplan
 from hls_templates.vendor.files import rtl_vendor_files
 from hls_templates.vendor.floorplan import Chain, blocks, place
 from hls_templates.vendor.values import VendorValues
-from tests.hls_templates.test_vendor_rtl import values
 from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.tcl import rtl_vivado
+from tests.support.vendor_values import rtl_values
 
 KNOWN = [name for name in names() if name != "pynq-z2"]
 REGION, HALF = 24, 12
@@ -100,7 +100,7 @@ def test_another_part_does_not_inherit_the_columns(tmp_path: Path) -> None:
 
 
 def planned(board: str = "zcu104", count: int = 208, length: int = 8) -> VendorValues:
-    return replace(values(board), chains=tuple(chains(count, length)))
+    return replace(rtl_values(board), chains=tuple(chains(count, length)))
 
 
 def test_the_constraints_place_every_chain_in_one_pblock(tmp_path: Path) -> None:

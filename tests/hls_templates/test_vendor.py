@@ -165,12 +165,29 @@ def test_every_master_reaches_ddr_through_the_port_that_is_planned(board: str, p
     assert Counter(pin for pin in masters if not pin.startswith(ps)) == Counter(wanted)
 
 
+def interconnects(ran: Ran, board: str) -> list[str]:
+    kind = "axi_interconnect" if load(board).ps.ip == "processing_system7" else "smartconnect"
+    return [call[-1] for call in ran.named("create_bd_cell") if f"xilinx.com:ip:{kind}" in call]
+
+
+def pins_of(ran: Ran, board: str, plain: str) -> list[str]:
+    """Return the clock or reset pins of all interconnects. An AXI Interconnect has one for itself and one per port."""
+    if load(board).ps.ip != "processing_system7":
+        return [f"{switch}/{plain}" for switch in interconnects(ran, board)]
+    ports = [pin for call in ran.named("connect_bd_intf_net") for pin in call]
+    found = []
+    for switch in interconnects(ran, board):
+        sides = [pin.removesuffix("_AXI") for pin in ports if re.fullmatch(rf"{switch}/[SM]\d\d_AXI", pin)]
+        found += [f"{switch}/{plain.upper()}", *(f"{side}_{plain.upper()}" for side in sides)]
+    return found
+
+
 @cases("board", CLOCKS)
 @cases("ports", STYLES[-3:])
 def test_a_switch_has_as_many_sides_as_are_connected(board: str, ports: Ports, tmp_path: Path) -> None:
     ran = vivado(tmp_path, values(board, ports), "design")
     sides = Counter(re.sub(r"\d\d", "", pin) for call in ran.named("connect_bd_intf_net") for pin in call)
-    switches = [c[-1] for c in ran.named("create_bd_cell") if "xilinx.com:ip:smartconnect" in c]
+    switches = interconnects(ran, board)
     for switch in switches:
         (config,) = [dictionary(c[1]) for c in ran.named("set_property") if c[-1] == switch]
         assert int(config["CONFIG.NUM_SI"]) == sides[f"{switch}/S_AXI"] > 0
@@ -185,18 +202,17 @@ def test_every_clock_and_reset_pin_is_driven_once(board: str, style: Ports, tmp_
     ran = vivado(tmp_path, of, "design")
     ps = f"{facts.ps.ip}_0"
     nets = ran.named("connect_bd_net")
-    switches = [c[-1] for c in ran.named("create_bd_cell") if "xilinx.com:ip:smartconnect" in c]
     clocked = [to for source, to in nets if source == f"{ps}/{facts.ps.clock}"]
     ports = [f"{ps}/{use.port.clock}" for use in port_plan(of)]
     assert Counter(clocked) == Counter(
         ["reset_0/slowest_sync_clk", f"{style.cell}/ap_clk", f"{ps}/{facts.control.clock}"]
         + BESIDE[type(style)][0]
         + ports
-        + [f"{switch}/aclk" for switch in switches]
+        + pins_of(ran, board, "aclk")
     )
     reset = [to for source, to in nets if source == "reset_0/peripheral_aresetn"]
     assert Counter(reset) == Counter(
-        [f"{style.cell}/ap_rst_n", BESIDE[type(style)][1], *(f"{switch}/aresetn" for switch in switches)]
+        [f"{style.cell}/ap_rst_n", BESIDE[type(style)][1], *pins_of(ran, board, "aresetn")]
     )
 
 

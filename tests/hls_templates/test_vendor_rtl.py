@@ -21,22 +21,9 @@ from rtl_templates.render import render
 from tests.support.cases import cases
 from tests.support.errors import raises
 from tests.support.tcl import Ran, dictionary, interfaces, option, packager, rtl_vivado, run_tcl
-from tests.support.vendor_values import CLOCKS, HOSTILE, SMUGGLED, edited
+from tests.support.vendor_values import CLOCKS, HOSTILE, SMUGGLED, WRAPPER, edited, rtl_values
 
 PORTS = [SystolicPorts(*n, 100, (Output("conv2", 0, 40),)) for n in ((1, 1), (2, 2), (4, 4))]
-WRAPPER = "src/systolic_top_ip.v"
-
-
-def values(board: str = "zcu104", ports: SystolicPorts = PORTS[1], dsp_clock: int = 1) -> VendorValues:
-    facts = load(board)
-    return VendorValues(
-        title="tiny on a 4×8×8 systolic array",
-        board=facts,
-        clock=facts.nearest_clock(CLOCKS[board]),
-        ports=ports,
-        sources=("src/systolic_geometry.sv", "src/systolic_top.sv", WRAPPER),
-        dsp_clock=dsp_clock,
-    )
 
 
 def wrapper(of: VendorValues) -> str:
@@ -55,19 +42,21 @@ def packaged(folder: Path, of: VendorValues, text: str | None = None, **settings
 
 
 def test_vivado_packages_the_sources_under_the_name_that_the_host_binds_to(tmp_path: Path) -> None:
-    ran = packaged(tmp_path, values())
+    ran = packaged(tmp_path, rtl_values())
     assert ran.rc == 0, ran.out
     project = ran.one("ipx::package_project")
     assert [option(project, f"-{key}") for key in ("root_dir", "vendor", "library")] == [
         f"{tmp_path}/ip",
-        *values().ports.vlnv.split(":")[:2],
+        *rtl_values().ports.vlnv.split(":")[:2],
     ]
     assert "-import_files" in project
     named = {call[0]: call[1] for call in ran.named("set_property") if call[-1] == "core"}
     assert (named["name"], named["version"]) == ("systolic_top", "1.0")
     assert [call[-1] for call in ran.named("add_files")] == [
-        f"{tmp_path}/{path}" for path in (*values().sources, "clocks_ooc.xdc")
+        f"{tmp_path}/{path}" for path in (*rtl_values().sources, "clocks_ooc.xdc", "timing.xdc")
     ]
+    assert ["USED_IN", "synthesis implementation", "timing.xdc"] in ran.named("set_property")
+    assert named["supported_families"].split()[::2] == ["zynquplus", "artixuplus", "kintexuplus", "virtexuplus"]
     assert ["top", "systolic_top_ip", "sources_1"] in ran.named("set_property")
     assert ["USED_IN", "out_of_context", "clocks_ooc.xdc"] in ran.named("set_property")
     assert option(ran.one("create_project"), "-part") == "xczu7ev-ffvc1156-2-e"
@@ -78,7 +67,7 @@ def test_vivado_packages_the_sources_under_the_name_that_the_host_binds_to(tmp_p
 def test_every_interface_runs_at_ap_clk_and_every_master_has_addresses(ports: SystolicPorts, tmp_path: Path) -> None:
     masters = [f"m_axi_{bundle}" for bundle in bundles(ports.arguments)]
     for settings in ({}, {"STUB_NO_SPACES": "1"}):
-        ran = packaged(tmp_path, values(ports=ports), **settings)
+        ran = packaged(tmp_path, rtl_values(ports=ports), **settings)
         assert ran.rc == 0, ran.out
         clocked = [call for call in ran.named("ipx::associate_bus_interfaces") if "-busif" in call]
         assert Counter(option(call, "-busif") for call in clocked) == Counter([SLAVE, *masters])
@@ -92,7 +81,7 @@ def test_every_interface_runs_at_ap_clk_and_every_master_has_addresses(ports: Sy
 
 @pytest.mark.parametrize("ports", PORTS)
 def test_the_ip_has_the_registers_of_the_hardware_description(ports: SystolicPorts, tmp_path: Path) -> None:
-    of = values(ports=ports)
+    of = rtl_values(ports=ports)
     ran = packaged(tmp_path, of)
     assert ran.one("ipx::remove_memory_map") == ["guessed"]
     assert ["slave_memory_map_ref", SLAVE, SLAVE] in ran.named("set_property")
@@ -130,10 +119,10 @@ def test_the_ip_has_the_registers_of_the_hardware_description(ports: SystolicPor
 def test_an_ip_that_is_not_whole_is_not_saved(
     spoil: str, settings: dict[str, str], sentence: str, tmp_path: Path
 ) -> None:
-    text = wrapper(values()).replace(f":1.0 {spoil} ", ":1.0 another ") if spoil else None
+    text = wrapper(rtl_values()).replace(f":1.0 {spoil} ", ":1.0 another ") if spoil else None
     (tmp_path / "ip").mkdir(parents=True)
     (tmp_path / "ip/component.xml").write_text("of an earlier run")
-    ran = packaged(tmp_path, values(), text, **settings)
+    ran = packaged(tmp_path, rtl_values(), text, **settings)
     assert ran.rc == 1
     assert sentence in ran.out
     assert not ran.named("ipx::save_core")
@@ -141,7 +130,7 @@ def test_an_ip_that_is_not_whole_is_not_saved(
 
 
 def test_a_source_that_is_not_there_is_named(tmp_path: Path) -> None:
-    ran = run_tcl(tmp_path, "package_ip.tcl", rtl_vendor_files(values())["package_ip.tcl"])
+    ran = run_tcl(tmp_path, "package_ip.tcl", rtl_vendor_files(rtl_values())["package_ip.tcl"])
     assert ran.rc == 1
     assert "src/systolic_geometry.sv is not there: copy the whole generated folder" in ran.out
 
@@ -150,7 +139,7 @@ def test_a_source_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_vivado_needs_the_packaged_ip(tmp_path: Path) -> None:
-    ran = run_tcl(tmp_path, "build_vivado.tcl", rtl_vendor_files(values())["build_vivado.tcl"])
+    ran = run_tcl(tmp_path, "build_vivado.tcl", rtl_vendor_files(rtl_values())["build_vivado.tcl"])
     assert (ran.rc, ran.calls) == (1, ())
     assert "run vivado -mode batch -source package_ip.tcl first" in ran.out
 
@@ -158,7 +147,7 @@ def test_vivado_needs_the_packaged_ip(tmp_path: Path) -> None:
 @cases("board", CLOCKS)
 @cases("segment", ["Reg", "reg0"])
 def test_the_block_design_finds_the_ip_and_its_segments(board: str, segment: str, tmp_path: Path) -> None:
-    of = values(board)
+    of = rtl_values(board)
     ran = rtl_vivado(tmp_path, of, STUB_SEGMENT=segment)
     assert ran.rc == 0, ran.out
     assert ["ip_repo_paths", f"{tmp_path}/ip", "project"] in ran.named("set_property")
@@ -173,7 +162,7 @@ def test_the_block_design_finds_the_ip_and_its_segments(board: str, segment: str
 @cases("board", CLOCKS)
 def test_twice_the_clock_comes_from_the_same_mmcm(board: str, tmp_path: Path) -> None:
     facts = load(board)
-    once, twice = (rtl_vivado(tmp_path, values(board, dsp_clock=rate), "design") for rate in (1, 2))
+    once, twice = (rtl_vivado(tmp_path, rtl_values(board, dsp_clock=rate), "design") for rate in (1, 2))
     assert twice.rc == 0, twice.out
     ps = f"{facts.ps.ip}_0/{facts.ps.clock}"
     clocked = {
@@ -193,29 +182,54 @@ def test_twice_the_clock_comes_from_the_same_mmcm(board: str, tmp_path: Path) ->
     assert not [call for call in once.calls if "clocks_0" in " ".join(call)]
 
 
+def test_locked_is_a_false_path_where_there_is_an_mmcm(tmp_path: Path) -> None:
+    once, twice = (rtl_vivado(tmp_path, rtl_values(dsp_clock=rate)) for rate in (1, 2))
+    assert not [call for call in once.named("add_files") if "resets.xdc" in call[-1]]
+    assert f"{tmp_path}/resets.xdc" in [call[-1] for call in twice.named("add_files")]
+    assert ["USED_IN", "implementation", "resets.xdc"] in twice.named("set_property")
+    assert "resets.xdc" not in rtl_vendor_files(rtl_values())
+    (line,) = re.findall("^set_.*", rtl_vendor_files(rtl_values(dsp_clock=2))["resets.xdc"], re.MULTILINE)
+    assert line.startswith("set_false_path -through [get_pins ")
+    assert "LOCKED" in line
+
+
+def test_the_exceptions_leave_reads_of_the_arguments_one_cycle() -> None:
+    lines = re.findall(
+        r"^set_multicycle_path (\d) -(\w+) (.*)$", rtl_vendor_files(rtl_values())["timing.xdc"], re.MULTILINE
+    )
+    within = "-from $arguments -to [get_cells {top/control/*_reg*}]"
+    # Setup and hold of a path differ by one.
+    assert [(int(cycles), check, path) for cycles, check, path in lines] == [
+        (2, "setup", "-from $arguments"),
+        (1, "hold", "-from $arguments"),
+        (1, "setup", within),
+        (0, "hold", within),
+    ]
+
+
 def test_an_mmcm_that_makes_another_ratio_is_refused(tmp_path: Path) -> None:
-    ran = rtl_vivado(tmp_path, values(dsp_clock=2), STUB_HZ="300000000", STUB_FAST_HZ="595000000")
+    ran = rtl_vivado(tmp_path, rtl_values(dsp_clock=2), STUB_HZ="300000000", STUB_FAST_HZ="595000000")
     assert ran.rc == 1
     assert "the MMCM makes 300000000 and 595000000 Hz, which are not one and two" in ran.out
     assert not list(tmp_path.glob("*.bit"))
 
 
 def test_no_interface_runs_at_twice_the_clock(tmp_path: Path) -> None:
-    ran = packaged(tmp_path, values(dsp_clock=2))
+    ran = packaged(tmp_path, rtl_values(dsp_clock=2))
     assert ran.rc == 0, ran.out
     clocks = {option(call, "-clock") for call in ran.named("ipx::associate_bus_interfaces")}
     assert clocks == {"ap_clk"}
-    without = wrapper(values(dsp_clock=1))
-    assert "the interface 'ap_clk_2x'" in packaged(tmp_path, values(dsp_clock=2), without).out
+    without = wrapper(rtl_values(dsp_clock=1))
+    assert "the interface 'ap_clk_2x'" in packaged(tmp_path, rtl_values(dsp_clock=2), without).out
 
 
 @cases("board", CLOCKS)
 def test_the_constraint_of_the_ip_alone_is_no_slower_than_the_clock(board: str) -> None:
-    of = values(board)
+    of = rtl_values(board)
     (alone,) = periods(of)
     assert alone == pytest.approx(1000 / of.clock.mhz, abs=1e-3)
     assert alone <= 1000 / of.clock.mhz
-    slow, fast = periods(values(board, dsp_clock=2))
+    slow, fast = periods(rtl_values(board, dsp_clock=2))
     assert round(1000 * slow) == 2 * round(1000 * fast)
     assert alone - 0.0011 < slow <= alone
 
@@ -231,7 +245,7 @@ def periods(of: VendorValues) -> list[float]:
 
 
 def test_a_hostile_title_means_nothing_to_tcl(tmp_path: Path) -> None:
-    of = replace(values(), title=HOSTILE, ports=SystolicPorts(2, 2, 100, (Output(HOSTILE, 0, 4),)))
+    of = replace(rtl_values(), title=HOSTILE, ports=SystolicPorts(2, 2, 100, (Output(HOSTILE, 0, 4),)))
     assert packaged(tmp_path, of).rc == 0
     assert rtl_vivado(tmp_path, of).rc == 0
     assert not list(tmp_path.rglob("OWNED*"))
@@ -243,32 +257,32 @@ def test_a_hostile_title_means_nothing_to_tcl(tmp_path: Path) -> None:
 @cases("text", SMUGGLED)
 def test_a_board_file_cannot_smuggle_tcl(key: str, text: str) -> None:
     with raises(InvalidValueError, got=text):
-        rtl_vendor_files(replace(values(), board=edited(load("zcu104"), key, text)))
+        rtl_vendor_files(replace(rtl_values(), board=edited(load("zcu104"), key, text)))
 
 
 @cases("path", ["../a.v", "/a.v", "src/$x.v", "a b.v", "-o.v", "src/a;exec.v", "src/[exec x].v"])
 def test_a_source_outside_the_folder_is_refused(path: str) -> None:
     with raises(InvalidValueError, what="a source", got=path):
-        rtl_vendor_files(replace(values(), sources=("src/systolic_top.sv", path)))
+        rtl_vendor_files(replace(rtl_values(), sources=("src/systolic_top.sv", path)))
 
 
 def test_values_that_cannot_be_are_refused() -> None:
     for sources in ([], ["a.v", "b.v"]):
         with raises(InvalidValueError, what="the .v files among the sources", got=sources):
-            rtl_vendor_files(replace(values(), sources=("src/t.sv", *sources)))
+            rtl_vendor_files(replace(rtl_values(), sources=("src/t.sv", *sources)))
     with raises(InvalidValueError, what="an identifier", got="top.ip"):
-        rtl_vendor_files(replace(values(), sources=("src/t.sv", "src/top.ip.v")))
+        rtl_vendor_files(replace(rtl_values(), sources=("src/t.sv", "src/top.ip.v")))
     with raises(ChoiceError, got=3, choices=DSP_CLOCKS):
-        rtl_vendor_files(values(dsp_clock=3))
+        rtl_vendor_files(rtl_values(dsp_clock=3))
 
 
 # --- README ------------------------------------------------------------------------------------------------
 
 
 def test_the_readme_names_the_commands_of_this_engine() -> None:
-    text = rtl_vendor_files(values())["README.md"]
+    text = rtl_vendor_files(rtl_values())["README.md"]
     assert "`vivado -mode batch -source package_ip.tcl`" in text
     assert "`vivado -mode batch -source build_vivado.tcl`" in text
     assert "| 0x70 | `first` |" in text
-    assert values().ports.vlnv in text
+    assert rtl_values().ports.vlnv in text
     assert "hls" not in text.lower().replace("m_axi", "")

@@ -69,7 +69,10 @@ def vivado(folder: Path, of: VendorValues, *arguments: str, **settings: str) -> 
 def packager(folder: Path, of: VendorValues, **settings: str) -> Ran:
     """Run package_ip.tcl with the sources and constraints that it names. Missing files are created."""
     files = rtl_vendor_files(of)
-    for name, text in {**dict.fromkeys(of.sources, ""), "clocks_ooc.xdc": files["clocks_ooc.xdc"]}.items():
+    for name, text in {
+        **dict.fromkeys(of.sources, ""),
+        **{name: files[name] for name in files if name.endswith(".xdc")},
+    }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         if not (folder / name).exists():
             (folder / name).write_text(text)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from boards.board import Board
+from boards.board import Board, load
 from hls_templates.streaming.sources import Packet, WeightPort
 from hls_templates.vendor.ports import Output, Ports, StreamingPorts, SystolicPorts
+from hls_templates.vendor.values import VendorValues
 
 HOSTILE = "a\"b' ${evil} $evil [exec touch OWNED]; */ int trap;\n#error trap\n// ?\\"
 
@@ -37,6 +38,22 @@ def edited(board: Board, key: str, text: str) -> Board:
     if room:
         change = {room: replace(getattr(board, room), **change)}
     return replace(board, **change)
+
+
+WRAPPER = "src/systolic_top_ip.v"
+
+
+def rtl_values(board: str = "zcu104", ports: SystolicPorts | None = None, dsp_clock: int = 1) -> VendorValues:
+    facts = load(board)
+    return VendorValues(
+        title="tiny on a 4×8×8 systolic array",
+        board=facts,
+        clock=facts.nearest_clock(CLOCKS[board]),
+        ports=ports or systolic(2, 2),
+        sources=("src/systolic_geometry.sv", "src/systolic_top.sv", WRAPPER),
+        dsp_clock=dsp_clock,
+        argument_cells=("top/control/first_reg[*]", "top/control/count_reg[*]"),
+    )
 
 
 SMUGGLED = ["a}; exec touch OWNED; {", "[exec touch OWNED]", "$x", 'a"b', "a\nb", "a\n", "a\\b", ""]

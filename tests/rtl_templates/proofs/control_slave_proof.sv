@@ -3,6 +3,8 @@
 // changes. A register is read as it was stored. The bits of control are the ones of ap_ctrl_hs. A start reaches the
 // engine once, for one cycle, and not while the engine runs. Its end is read once, in any cycle. An end raises an
 // enabled interrupt until a 1 is written to its status. An access waits only for an answer that was not accepted.
+// An argument is stable for two cycles when a start reaches the engine, as timing.xdc of the IP requires, unless the start
+// is an automatic restart.
 module control_slave_proof #(
     parameter int ADDRESS_BITS = 6
 ) (
@@ -57,6 +59,9 @@ module control_slave_proof #(
     // The bytes that the host has written, and the events that the engine has reported.
     logic [WORDS-1:0][3:0][7:0] kept;
     logic asked, again, running, ended, told_ready, gave;
+
+    // An argument was written in the last cycle, or in the one before; what was asked for in the last cycle, or by a restart.
+    logic written, written_before, asked_now, restarted;
     logic [1:0] status;
     function automatic logic control_is(logic [3:0] strobe, logic [ADDRESS_BITS-3:0] word);
         return writes && strobe[0] && write_word == word;
@@ -93,6 +98,10 @@ module control_slave_proof #(
             default: answer <= '0;
         endcase
         if (!reads) answer <= answer;
+        written <= writes && !reset && (write_word == 'h10 / 4 || write_word == 'h14 / 4 || write_word == 'h1c / 4);
+        written_before <= written;
+        asked_now <= control_is(wstrb, '0) && wdata[0] && !reset;
+        restarted <= !reset && done && again;
     end
 
     always_comb begin
@@ -111,6 +120,9 @@ module control_slave_proof #(
         // The engine's side.
         assert (start == (asked && !running) && !(start && was_start));
         assert (maps == {kept[5], kept[4]} && first == kept[7]);
+        if (start && !restarted) assert (asked_now && !written && !written_before);
+        assert (!written || writes_owed == 1);
+        assert (!(asked_now && (written || written_before)));
         assert (interrupt == (kept[1][0][0] && status != '0));
         // The state of the module.
         assert (started == asked && restarts == again && idle == !running && finished == ended && ready == told_ready);

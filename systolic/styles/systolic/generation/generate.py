@@ -39,7 +39,7 @@ from host.contract.systolic import (
     SystolicManifest,
     SystolicRegion,
 )
-from rtl_templates.chains import chain_cells
+from rtl_templates.cells import argument_cells, chain_cells
 from rtl_templates.sources import rtl_simulation, rtl_sources
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, PORT_LATENCY, REQUEST_STAGES
 from scheduler.systolic.area.memories import PRIMITIVES, TABLES, Buffer, units
@@ -97,7 +97,7 @@ def _engine_files(mapping: SystolicMapping, values: SystolicValues, vendor: Vend
     check_engine(array.engine, array.dsp_clock)
     written = _WRITERS[array.engine](mapping, values, vendor)
     sources = tuple(sorted(f"src/{name}" for name in written.sources))
-    described = replace(vendor, sources=sources, chains=written.chains)
+    described = replace(vendor, sources=sources, chains=written.chains, argument_cells=written.argument_cells)
     texts = {
         **{f"src/{name}": text for name, text in written.sources.items()},
         **written.vendor_files(described),
@@ -116,12 +116,14 @@ class _Written:
         simulation: The files of simulation/.
         vendor_files: Returns the files for the vendor's tools.
         chains: The DSP cascades, if their names are known.
+        argument_cells: The registers of the arguments, if their names are known.
     """
 
     sources: Mapping[str, str]
     simulation: Mapping[str, str]
     vendor_files: Callable[[VendorValues], Mapping[str, str]]
     chains: tuple[Chain, ...] = ()
+    argument_cells: tuple[str, ...] = ()
 
 
 def _hls(mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues) -> _Written:
@@ -131,7 +133,7 @@ def _hls(mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues)
 def _rtl(mapping: SystolicMapping, values: SystolicValues, vendor: VendorValues) -> _Written:
     rtl = rtl_values(mapping, values, SystolicPorts(**vars(vendor.ports)))
     chains = tuple(Chain(*cell) for cell in chain_cells(rtl))
-    return _Written(rtl_sources(rtl), rtl_simulation(rtl), rtl_vendor_files, chains)
+    return _Written(rtl_sources(rtl), rtl_simulation(rtl), rtl_vendor_files, chains, argument_cells(rtl))
 
 
 _WRITERS: Mapping[str, Callable[[SystolicMapping, SystolicValues, VendorValues], _Written]] = {HLS: _hls, RTL: _rtl}

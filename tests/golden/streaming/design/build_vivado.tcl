@@ -163,7 +163,7 @@ proc reset_pin {pin} {
     connect_bd_net [get_bd_pins reset_0/peripheral_aresetn] [get_bd_pins $pin]
 }
 
-proc add_smartconnect {ps cell slaves masters} {
+proc add_interconnect {ps cell slaves masters} {
     create_bd_cell -type ip -vlnv xilinx.com:ip:smartconnect $cell
     set_property -dict [list CONFIG.NUM_SI $slaves CONFIG.NUM_MI $masters CONFIG.NUM_CLKS 1] [get_bd_cells $cell]
     clock_pin $ps $cell/aclk
@@ -198,12 +198,12 @@ proc add_dma {ps accelerator dma config} {
     connect [stream_pin $accelerator out] $dma/S_AXIS_S2MM
 }
 
-# Add a SmartConnect per port, even for a single master: it converts width, protocol and ID width.
+# Add an interconnect per port, even for a single master: it converts width, protocol and ID width.
 proc add_memory_ports {ps ports} {
     foreach entry $ports {
         lassign $entry port clock masters
         set cell memory_[string tolower $port]
-        add_smartconnect $ps $cell [llength $masters] 1
+        add_interconnect $ps $cell [llength $masters] 1
         set slave 0
         foreach master $masters {
             connect $master $cell/[format S%02d_AXI $slave]
@@ -216,7 +216,7 @@ proc add_memory_ports {ps ports} {
 
 # Connect the registers of the accelerator and of the DMA.
 proc add_control {ps accelerator dma} {
-    add_smartconnect $ps control 1 2
+    add_interconnect $ps control 1 2
     connect $ps/M_AXI_HPM0_FPD control/S00_AXI
     connect control/M00_AXI $accelerator/s_axi_control
     connect control/M01_AXI $dma/S_AXI_LITE

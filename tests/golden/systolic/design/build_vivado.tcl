@@ -147,11 +147,20 @@ proc reset_pin {pin} {
     connect_bd_net [get_bd_pins reset_0/peripheral_aresetn] [get_bd_pins $pin]
 }
 
-proc add_smartconnect {ps cell slaves masters} {
-    create_bd_cell -type ip -vlnv xilinx.com:ip:smartconnect $cell
-    set_property -dict [list CONFIG.NUM_SI $slaves CONFIG.NUM_MI $masters CONFIG.NUM_CLKS 1] [get_bd_cells $cell]
-    clock_pin $ps $cell/aclk
-    reset_pin $cell/aresetn
+# Add an AXI Interconnect. On a Zynq-7000 it takes no logic where nothing is converted, and meets timing more easily than a
+# SmartConnect (analogdevicesinc/hdl, pull requests 772 and 1054).
+proc add_interconnect {ps cell slaves masters} {
+    create_bd_cell -type ip -vlnv xilinx.com:ip:axi_interconnect $cell
+    set_property -dict [list CONFIG.NUM_SI $slaves CONFIG.NUM_MI $masters] [get_bd_cells $cell]
+    clock_pin $ps $cell/ACLK
+    reset_pin $cell/ARESETN
+    foreach {side count} [list S $slaves M $masters] {
+        for {set n 0} {$n < $count} {incr n} {
+            set port $cell/[format %s%02d $side $n]
+            clock_pin $ps ${port}_ACLK
+            reset_pin ${port}_ARESETN
+        }
+    }
 }
 
 proc connect {from to} {
@@ -164,12 +173,12 @@ proc add_accelerator {ps accelerator} {
     reset_pin $accelerator/ap_rst_n
 }
 
-# Add a SmartConnect per port, even for a single master: it converts width, protocol and ID width.
+# Add an interconnect per port, even for a single master: it converts width, protocol and ID width.
 proc add_memory_ports {ps accelerator ports} {
     foreach entry $ports {
         lassign $entry port clock masters
         set cell memory_[string tolower $port]
-        add_smartconnect $ps $cell [llength $masters] 1
+        add_interconnect $ps $cell [llength $masters] 1
         set slave 0
         foreach master $masters {
             connect $accelerator/$master $cell/[format S%02d_AXI $slave]
@@ -187,7 +196,7 @@ proc add_control {ps accelerator interrupts} {
     set_property -dict [list CONFIG.C_IRQ_CONNECTION 1] [get_bd_cells $interrupts]
     clock_pin $ps $interrupts/s_axi_aclk
     reset_pin $interrupts/s_axi_aresetn
-    add_smartconnect $ps control 1 2
+    add_interconnect $ps control 1 2
     connect $ps/M_AXI_GP0 control/S00_AXI
     connect control/M00_AXI $accelerator/s_axi_control
     connect control/M01_AXI $interrupts/s_axi

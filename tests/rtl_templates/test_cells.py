@@ -1,4 +1,4 @@
-"""The names of the DSP cascades, compared with the cells that slang elaborates."""
+"""The names of cells in constraints, compared with the cells that slang elaborates."""
 
 from __future__ import annotations
 
@@ -47,11 +47,16 @@ driver.createCompilation().getRoot().visit(instances)
 
 def dsps(folder: Path) -> list[str]:
     """Return the cells of all DSP48E2 as Vivado names them: '/' between instances, '.' between generate blocks."""
+    instances = instances_of(folder)
+    return [cell(path, instances) for path, kind in instances.items() if kind == "DSP48E2"]
+
+
+def instances_of(folder: Path) -> dict[str, str]:
+    """Return the module of every instance below the wrapper, by its path."""
     paths = [*modules(folder), folder / "src/systolic_top_ip.v"]
     command = [sys.executable, "-c", PROGRAM, "--top", "systolic_top_ip", *map(str, paths)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    instances = {path: kind for kind, path in map(str.split, done.stdout.splitlines())}
-    return [cell(path, instances) for path, kind in instances.items() if kind == "DSP48E2"]
+    return {path: kind for kind, path in map(str.split, done.stdout.splitlines())}
 
 
 def cell(path: str, instances: Collection[str]) -> str:
@@ -75,3 +80,14 @@ def test_chain_cells_hold_all_dsps_of_the_array(tmp_path: Path, name: str) -> No
     assert set(holding) == set(cells)
     assert set(holding.values()) == {array.mac_dsps // len(cells)}
     assert sum(holding.values()) == array.mac_dsps
+
+
+def test_argument_cells_are_all_registers_that_the_host_writes(tmp_path: Path) -> None:
+    write(design_of(FIRST, DESIGNS["8 bits"]), tmp_path / "design")
+    text = (tmp_path / "design/timing.xdc").read_text()
+    cells = re.findall(r"^    \{top/control/(\w+)_reg\[\*\]\}", text, re.MULTILINE)
+    assert "systolic_top_ip.top.control" in instances_of(tmp_path / "design")
+    module = (tmp_path / "design/src/control_slave.sv").read_text()
+    stored = re.findall(r"\) (\w+)(?:\[[\d:]+\])? <= merged\(", module)
+    assert set(cells) == set(stored)
+    assert len(set(cells)) == len(cells)

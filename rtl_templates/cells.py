@@ -1,11 +1,17 @@
-"""The cells that hold the DSP cascades of the PE array, for constraints of a floorplan."""
+"""The names of cells for constraints: the DSP cascades of the PE array, and the registers of the arguments."""
 
 from __future__ import annotations
 
-from rtl_templates.sources import RtlValues
+from rtl_templates.sources import RtlValues, signal
 
 ARRAY = "top/accelerator/array"
 """The cell of the PE array in the IP: the wrapper has ``top``, the top module ``accelerator``."""
+
+
+def argument_cells(values: RtlValues) -> tuple[str, ...]:
+    """Return the pattern of each register that holds an argument which the host writes."""
+    written = (argument for argument in values.arguments if argument.kind != "output")
+    return tuple(f"top/control/{signal(argument.name)}_reg[*]" for argument in written)
 
 
 def chain_cells(values: RtlValues) -> tuple[tuple[str, int], ...]:
