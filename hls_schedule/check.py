@@ -5,12 +5,14 @@ A loop is compiled several times if its function is called several times. The ch
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from boards.errors import RefusedLoopError, SeveralFaultsError
 from boards.progress import Progress, ProgressStep, silent
+from hls_schedule.inferred import inferred_partitions
 from hls_schedule.memories import BuiltMemory, built_memories
 from hls_schedule.multipliers import BuiltMultiplier, built_multipliers
 from hls_schedule.operators import OperatorTable, load_table
@@ -93,6 +95,26 @@ class CheckedLoop:
 
 
 @dataclass(frozen=True)
+class ToolOptions:
+    """Options of the vendor's tool that the sources do not state.
+
+    Attributes:
+        top: The top function. Loops of other functions are left out; "" means that each function may be one.
+        widen_bits: Bits to which accesses to AXI ports are widened (config_interface -m_axi_max_widen_bitwidth). The
+            default is 0 in the Vivado flow and 512 in the Vitis flow.
+        axi_latency: Cycles of latency that AXI ports are built for (config_interface -m_axi_latency). The default is 0
+            in the Vivado flow and 64 in the Vitis flow.
+    """
+
+    top: str = ""
+    widen_bits: int = 0
+    axi_latency: int = 0
+
+
+VIVADO_FLOW = ToolOptions()
+
+
+@dataclass(frozen=True)
 class Sources:
     """Compiled sources, which can be checked at several clocks.
 
@@ -101,12 +123,14 @@ class Sources:
         directives: The pragmas.
         loops: The loops whose schedule can be derived.
         refused: An error for each other loop that the sources pipeline.
+        options: Options of the vendor's tool.
     """
 
     module: Module
     directives: Directives
     loops: tuple[Loop, ...]
     refused: tuple[RefusedLoopError, ...] = ()
+    options: ToolOptions = VIVADO_FLOW
 
     def check(
         self,
@@ -134,10 +158,15 @@ class Sources:
         delays, types = table or load_table(), Types(self.module.types)
         slowest: dict[tuple[str, str], CheckedLoop] = {}
         total, done = sum(len(loop.operations) for loop in self.loops), 0
+        alone = _whole_processes(self.loops, self.directives)
         for number, loop in enumerate(self.loops):
             report(ProgressStep(f"scheduling the loops, {number} of {len(self.loops)}", done, total))
             done += len(loop.operations)
-            knowledge = self.directives.knowledge(loop)
+            knowledge = replace(
+                self.directives.knowledge(loop),
+                axi_latency=self.options.axi_latency,
+                whole_process=not loop.nested and self.directives.process_of(loop.location) in alone,
+            )
             predicted = predict(loop, types, delays, 1000 / clock_mhz, uncertainty, knowledge)
             checked = _checked(loop, predicted, self.directives)
             key = (checked.process, checked.source)
@@ -154,18 +183,46 @@ class Sources:
         return built_multipliers(self.module, self.directives)
 
 
-def read_sources(source: Path, include: Sequence[Path] = (), defines: Sequence[str] = ()) -> Sources:
+def read_sources(
+    source: Path, include: Sequence[Path] = (), defines: Sequence[str] = (), options: ToolOptions = VIVADO_FLOW
+) -> Sources:
     """Compile one translation unit of HLS C++ to LLVM IR, and find its pragmas and its pipelined loops.
+
+    Args:
+        source: The C++ file.
+        include: Folders with headers.
+        defines: Macros, each as ``NAME`` or ``NAME=VALUE``.
+        options: Options of the vendor's tool.
 
     Raises:
         SystolicError: The errors of ``compile_sources`` and ``read_module``.
     """
     compiled = compile_sources(source, include, defines)
     module = read_module(compiled.text)
-    directives = Directives(module, compiled.pragmas)
-    loops = read_loops(module, directives.registers)
+    directives = Directives(module, compiled.pragmas, options.widen_bits)
+    loops = _built(read_loops(module, directives.registers), options.top)
     derived = tuple(loop for loop in loops if not is_refused(loop))
-    return Sources(module, directives, derived, refused_loops(module, compiled.marks, loops))
+    inferred = inferred_partitions(derived, Types(module.types), directives)
+    directives = replace(directives, inferred=inferred)
+    return Sources(module, directives, derived, refused_loops(module, compiled.marks, loops, options.top), options)
+
+
+def _built(loops: Sequence[Loop], top: str) -> tuple[Loop, ...]:
+    """Return the loops of the top function; if it is not known, all loops but copies that are inlined elsewhere."""
+    if top:
+        return tuple(loop for loop in loops if loop.location is None or loop.location.scopes[-1] == top)
+    longer = {(source_of(loop), place) for loop in loops if loop.location for place in loop.location.functions[:-1]}
+    return tuple(
+        loop for loop in loops if not loop.location or (source_of(loop), loop.location.functions[-1]) not in longer
+    )
+
+
+def _whole_processes(loops: Sequence[Loop], directives: Directives) -> frozenset[str]:
+    """Return the processes of dataflow regions that consist of one loop with a mark."""
+    named = ((directives.dataflow_process(loop.location), source_of(loop)) for loop in loops)
+    processes = {(process, source) for process, source in named if process}
+    counts = Counter(process for process, _ in processes)
+    return frozenset(process for process, count in counts.items() if count == 1)
 
 
 def _slowness(loop: CheckedLoop) -> tuple[int, float, int]:

@@ -11,6 +11,9 @@ from hls_schedule.reading.ir import Loop
 
 LUT_INPUTS = 6
 
+DSP_BITS = (27, 18)
+"""Bits of the factors that one DSP48E2 multiplies."""
+
 _SMALL = frozenset({"logic", "select"})
 
 
@@ -39,6 +42,36 @@ def chained_additions(loop: Loop) -> frozenset[int]:
         for index in adds
         if (reader := _reader(loop, readers, index)) is not None and loop.operations[reader].operator == "add"
     )
+
+
+def dsp_sums(loop: Loop) -> dict[int, int]:
+    """Return the additions that are in the DSP of a product: their index, and the index of the product.
+
+    The addition is the only reader of the product. An addition that is balanced with others is left out, because the
+    tool builds a tree of them. A sum that is cut before the next addition is not balanced.
+    """
+    readers = _readers(loop)
+    pairs = [(index, _balanced_into(loop, readers, index)) for index in _additions(loop)]
+    balanced = {index for pair in pairs if pair[1] is not None for index in pair}
+    sums: dict[int, int] = {}
+    for product, (wide, narrow) in loop.factors.items():
+        reader = _reader(loop, readers, product) if wide <= DSP_BITS[0] and narrow <= DSP_BITS[1] else None
+        if reader is not None and loop.operations[reader].operator == "add" and reader not in balanced:
+            sums[reader] = product
+    return sums
+
+
+def _additions(loop: Loop) -> list[int]:
+    return [operation.index for operation in loop.operations if operation.operator == "add"]
+
+
+def _balanced_into(loop: Loop, readers: list[list[int]], index: int) -> int | None:
+    """Return the addition that alone reads the whole result of an addition; None if there is none."""
+    while len(readers[index]) == 1 and readers[index][0] > index and readers[index][0] not in loop.cuts:
+        index = readers[index][0]
+        if loop.operations[index].operator or loop.operations[index].accesses:
+            return index if loop.operations[index].operator == "add" else None
+    return None
 
 
 def _readers(loop: Loop) -> list[list[int]]:

@@ -15,14 +15,9 @@ from functools import cached_property
 from pathlib import PurePath
 
 from hls_schedule.pragmas import Directives
-from hls_schedule.reading.llvm_text import Function, Instruction, Locations, Module, split
+from hls_schedule.reading.llvm_text import Function, Locations, Module, split
+from hls_schedule.reading.products import few_digits, products_of
 from hls_schedule.reading.widths import Ranges
-
-MAX_DISTANCE = 3
-"""Limit for the operations between a product and the result that a BIND_OP names: extensions, selects and sums."""
-
-MAX_DIGITS = 3
-"""Limit for the non-zero signed digits of a constant factor. Such a product is built of shifts and additions."""
 
 _BOUND = re.compile(r"hls_schedule5boundILi(\d+)E")
 _TYPED = re.compile(r"(?:(?:nuw|nsw) )*(i\d+) ")
@@ -95,7 +90,7 @@ class _Products:
                     continue
                 factors = split(instruction.text[matched.end() :])[:2]
                 number = next((later.location for later in block[position:] if later.location is not None), None)
-                if any(_few_digits(factor) for factor in factors) or not self._built(number):
+                if any(few_digits(factor) for factor in factors) or not self._built(number):
                     continue
                 location = self.locations.location(number)
                 narrow, broad = sorted(ranges.factor_bits(factor, matched[1]) for factor in factors)
@@ -142,31 +137,6 @@ class _Products:
         for block in function.blocks.values():
             for instruction in block:
                 marked = _BOUND.search(instruction.text) if instruction.opcode == "call" else None
-                for name in _products_of(function, instruction, MAX_DISTANCE) if marked else ():
+                for name in products_of(function.definitions, instruction) if marked else ():
                     primitives[name] = self.directives.pragmas[int(marked[1])].value("impl").lower() if marked else ""
         return primitives
-
-
-def _products_of(function: Function, instruction: Instruction, depth: int) -> Iterator[str]:
-    """Yield the names of the products from which an instruction's operands are computed, through at most ``depth``
-    other instructions."""
-    for value in instruction.values:
-        source = function.definitions.get(value)
-        if source is not None and source.opcode == "mul":
-            yield value
-        elif source is not None and depth:
-            yield from _products_of(function, source, depth - 1)
-
-
-def _few_digits(factor: str) -> bool:
-    """Return whether a factor is a constant that is a sum of at most ``MAX_DIGITS`` powers of two, each added or
-    subtracted."""
-    if not factor.lstrip("-").isdigit():
-        return False
-    number, digits = abs(int(factor)), 0
-    while number:
-        if number & 1:
-            digits += 1
-            number += -1 if number & 3 == 1 else 1
-        number >>= 1
-    return digits <= MAX_DIGITS

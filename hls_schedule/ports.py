@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from math import gcd
 
 from hls_schedule.reading.addresses import Linear
 from hls_schedule.reading.ir import Access, Loop, Operation
@@ -39,6 +40,9 @@ class Binding:
         storage: The type of BIND_STORAGE.
         primitive: The impl of BIND_STORAGE.
         reshaped: Dimensions that ARRAY_RESHAPE joins to one word.
+        bundle: The AXI port of an argument of the top function; "" if INTERFACE does not name one.
+        beat_bytes: Bytes of a beat of that port, for accesses that are next to each other.
+        narrow: Whether another argument of the AXI port has wider elements.
     """
 
     partitions: Mapping[int, tuple[str, int]] = field(default_factory=dict)
@@ -46,6 +50,9 @@ class Binding:
     storage: str = ""
     primitive: str = ""
     reshaped: frozenset[int] = frozenset()
+    bundle: str = ""
+    beat_bytes: int = 0
+    narrow: bool = False
 
 
 PLAIN = Binding()
@@ -69,15 +76,20 @@ class Dimension:
     cyclic: bool = True
     joined: bool = False
 
-    def choices(self, index: int, moving: Mapping[str, int]) -> Sequence[int]:
+    def choices(self, index: int, moving: Mapping[str, int], multiples: Mapping[str, int]) -> Sequence[int]:
         """Return the numbers of the banks along this dimension that an access may go to.
 
         Args:
             index: The constant part of the index.
             moving: The values that are added to it, each with its factor.
+            multiples: A number that divides a value at all times, for counters whose start is known.
         """
-        steady = self.cyclic and all(factor % self.banks == 0 for factor in moving.values())
-        return (self.bank(index),) if not moving or steady else range(self.banks)
+        if not moving:
+            return (self.bank(index),)
+        if not self.cyclic:
+            return range(self.banks)
+        apart = gcd(self.banks, *(factor * multiples.get(name, 1) for name, factor in moving.items()))
+        return range(index % apart, self.banks, apart)
 
     def bank(self, index: int) -> int:
         """Return the number of the bank that holds the element at a constant index of this dimension."""
@@ -172,12 +184,16 @@ class Ports:
         types: The types of its module.
         bindings: The pragmas of each memory.
         crowded: Memories that some loop writes more than once per iteration: they are not copied.
+        axi_latency: Cycles of latency that AXI ports are built for (config_interface -m_axi_latency).
+        whole_process: Whether the loop is all of its process. The first iteration then requests a burst of reads.
     """
 
     loop: Loop
     types: Types
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     crowded: frozenset[str] = frozenset()
+    axi_latency: int = 0
+    whole_process: bool = False
 
     def shape(self, access: Access) -> tuple[int, int]:
         """Return the number of words of a partition of the accessed memory, and the bits of a word."""
@@ -273,12 +289,47 @@ class Ports:
                 if access.stream:
                     port = f"{access.memory} ({operation.operator}, {'write' if access.store else 'read'})"
                     claims[port, access.store, operation.index] = Claim(operation.index, operation.block, port, 1)
+                elif self.bundle(access):
+                    port = f"{self.bundle(access)} ({'write' if access.store else 'read'})"
+                    for beat in self._beats(access):
+                        claims.setdefault((port, access.store, beat), Claim(operation.index, operation.block, port, 1))
                 elif not access.register:
                     for partition, word in self._words(access):
                         port, limit = self._port(access, partition)
                         key = (port, access.store, word)
                         claims.setdefault(key, Claim(operation.index, operation.block, port, limit))
         return tuple(claims.values())
+
+    def bundle(self, access: Access) -> str:
+        """Return the AXI port of an access; "" if it is not to an AXI port."""
+        return "" if access.stream or access.register else self.bindings.get(access.memory, PLAIN).bundle
+
+    def in_burst(self, access: Access) -> bool:
+        """Return whether an access to an AXI port is a beat of a burst that is requested before the loop.
+
+        The addresses of a burst follow each other, and its elements are as wide as the port.
+        """
+        if self.whole_process and not access.store:
+            return False
+        counters = all(name in self.loop.steps or not self._computed(name) for name, _ in access.offset.terms)
+        moving = any(self.loop.steps.get(name, 0) > 0 or name in self.loop.multiples for name, _ in access.offset.terms)
+        return counters and moving and not self.bindings[access.memory].narrow
+
+    def _computed(self, name: str) -> bool:
+        return name in self._names
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(operation.name for operation in self.loop.operations if operation.name)
+
+    def _beats(self, access: Access) -> Iterator[object]:
+        """Yield each beat of an access. Accesses that are next to each other share a beat if its start is aligned."""
+        binding, multiples = self.bindings[access.memory], self.loop.multiples
+        aligned = all(factor * multiples.get(name, 1) % binding.beat_bytes == 0 for name, factor in access.offset.terms)
+        size = binding.beat_bytes if aligned else max(access.size, 1)
+        first, last = access.offset.constant, access.offset.constant + max(1, access.size) - 1
+        for beat in range(first // size, last // size + 1) if aligned else (first,):
+            yield access.memory, access.offset.terms, beat
 
     def _port(self, access: Access, partition: str) -> tuple[str, int]:
         name = access.memory + partition
@@ -315,10 +366,10 @@ class Ports:
             return
         step = max(1, shape.word_bytes)
         for byte in range(0, max(1, min(access.size, 4096)), step):
-            yield from _located(shape, access.offset.plus(Linear((), byte)))
+            yield from _located(shape, access.offset.plus(Linear((), byte)), self.loop.multiples)
 
 
-def _located(shape: Shape, offset: Linear) -> Iterator[tuple[str, object]]:
+def _located(shape: Shape, offset: Linear, multiples: Mapping[str, int]) -> Iterator[tuple[str, object]]:
     """Yield the partitions that may hold the word at a byte offset of an array, each with the word's address in that
     partition."""
     byte, terms = offset.constant, dict(offset.terms)
@@ -328,7 +379,7 @@ def _located(shape: Shape, offset: Linear) -> Iterator[tuple[str, object]]:
         index, byte = divmod(byte, dimension.stride)
         moving = {name: factor // dimension.stride for name, factor in terms.items() if not factor % dimension.stride}
         terms = {name: factor for name, factor in terms.items() if name not in moving}
-        choices += [dimension.choices(index, moving)] * (dimension.banks > 1)
+        choices += [dimension.choices(index, moving, multiples)] * (dimension.banks > 1)
         address += [(index, tuple(sorted(moving.items())))] * (not dimension.joined)
     member = max((start for start in shape.members if start <= byte), default=0)
     suffix = f".{member}" if len(shape.members) > 1 else ""

@@ -7,11 +7,12 @@ names of each array, with the function of each name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePath
 
+from hls_schedule.axi_ports import AxiArgument, AxiPorts, is_axi
 from hls_schedule.ports import PLAIN, Binding
 from hls_schedule.predict import Knowledge
 from hls_schedule.reading.ir import Loop
@@ -62,10 +63,20 @@ class Pragma:
 
 @dataclass(frozen=True)
 class Directives:
-    """The pragmas of a translation unit, assigned to the arrays and loops of its LLVM module."""
+    """The pragmas of a translation unit, assigned to the arrays and loops of its LLVM module.
+
+    Attributes:
+        module: The module.
+        pragmas: The pragmas, in the order of the sources.
+        widen_bits: Bits to which accesses to an AXI port are widened, if its pragma does not say it
+            (config_interface -m_axi_max_widen_bitwidth).
+        inferred: Dimensions that Vitis HLS partitions by itself, by the function and the name of an array.
+    """
 
     module: Module
     pragmas: tuple[Pragma, ...]
+    widen_bits: int = 0
+    inferred: Mapping[tuple[str, str], frozenset[int]] = field(default_factory=dict)
 
     @cached_property
     def dataflow(self) -> frozenset[Place]:
@@ -111,10 +122,12 @@ class Directives:
         or the outermost function."""
         if location is None:
             return ""
-        for scope, outer in zip(location.scopes, location.functions[1:], strict=False):
-            if outer in self.dataflow:
-                return scope
-        return location.scopes[-1]
+        return self.dataflow_process(location) or location.scopes[-1]
+
+    def dataflow_process(self, location: Location | None) -> str:
+        """Return the function that a dataflow region calls and that contains a location; "" if there is none."""
+        called = zip(location.scopes, location.functions[1:], strict=False) if location is not None else ()
+        return next((scope for scope, outer in called if outer in self.dataflow), "")
 
     def keeps_order(self, location: Location | None) -> bool:
         """Return whether the sums at a location keep their written order: an enclosing function has EXPRESSION_BALANCE
@@ -145,7 +158,22 @@ class Directives:
                 aggregated = True
             elif pragma.kind == "BIND_STORAGE":
                 storage, primitive = pragma.value("type").lower(), pragma.value("impl").lower()
-        return Binding(partitions, aggregated, storage, primitive, frozenset(reshaped))
+        key = ("" if value.startswith("@") else function, value)
+        partitions |= dict.fromkeys(self.inferred.get(key, ()), ("complete", 1))
+        bundle, beat, narrow = self._axi.port(self.names_of(function, value))
+        return Binding(partitions, aggregated, storage, primitive, frozenset(reshaped), bundle, beat, narrow)
+
+    @cached_property
+    def _axi(self) -> AxiPorts:
+        axi = {p: self.function_of(p) for p in self.pragmas if p.kind == "INTERFACE" and is_axi(p.words)}
+        arguments = [
+            AxiArgument(
+                pragma.value("port"), place, pragma.value("bundle") or "gmem",
+                pragma.number("max_widen_bitwidth", self.widen_bits) // 8,
+            )
+            for pragma, place in axi.items()
+        ]  # fmt: skip
+        return AxiPorts(self.module, tuple(arguments))
 
     def _of(self, function: str, value: str) -> Iterator[Pragma]:
         noted = self.module.notes.get((function, value), set()) | self.module.notes.get(("", value), set())

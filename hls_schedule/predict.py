@@ -11,7 +11,7 @@ from hls_schedule.operators import OperatorTable, Timing
 from hls_schedule.ports import Binding, Ports
 from hls_schedule.reading.ir import Loop
 from hls_schedule.reading.layout import Types
-from hls_schedule.schedule import Recurrence, place, recurrences, timings
+from hls_schedule.schedule import Recurrence, in_dsps, place, recurrences, timings
 
 UNCERTAINTY = 0.27
 """Share of the clock period reserved for routing (UG1399, ``set_clock_uncertainty``: 27 % by default)."""
@@ -25,11 +25,15 @@ class Knowledge:
         bindings: The pragmas of each memory.
         independent: Memories whose iterations a pragma declares independent.
         crowded: Memories that some loop of the unit writes more than once per iteration.
+        axi_latency: Cycles of latency that AXI ports are built for (config_interface -m_axi_latency).
+        whole_process: Whether the loop is all of a process of a dataflow region.
     """
 
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     independent: frozenset[str] = frozenset()
     crowded: frozenset[str] = frozenset()
+    axi_latency: int = 0
+    whole_process: bool = False
 
 
 NOTHING = Knowledge()
@@ -90,7 +94,7 @@ def predict(
         ChoiceError: The table has no delay of an operator.
     """
     budget = period_ns * (1 - uncertainty)
-    ports = Ports(loop, types, knowledge.bindings, knowledge.crowded)
+    ports = Ports(loop, types, knowledge.bindings, knowledge.crowded, knowledge.axi_latency, knowledge.whole_process)
     needs = Dependences(loop, ports, knowledge.independent)
     latencies = {i: predict(callee, types, table, period_ns, uncertainty).depth for i, callee in loop.calls.items()}
     timing = timings(loop, ports, table, budget, latencies)
@@ -100,7 +104,7 @@ def predict(
     limit, memory = ports.interval()
     limit = max([limit, *(latency - 1 for latency in latencies.values())])
     interval = max(loop.declared_ii or 1, limit, bound.interval if bound else 1)
-    places = place(loop, needs, ports, timing, budget, interval)
+    places = place(loop, needs, ports, in_dsps(loop, timing, table), budget, interval)
     depth = 1 + max((placed.last for placed in places), default=0)
     longest = max((placed.ready for placed in places), default=0.0)
     slowest = max(carried, key=lambda path: (path.holding, path.ns / path.distance), default=None)

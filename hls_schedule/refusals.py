@@ -25,14 +25,18 @@ def source_of(loop: Loop) -> str:
     return _source(loop.location) if loop.location else loop.header
 
 
-def refused_loops(module: Module, marks: Sequence[Mark], loops: Sequence[Loop]) -> tuple[RefusedLoopError, ...]:
+def refused_loops(
+    module: Module, marks: Sequence[Mark], loops: Sequence[Loop], top: str = ""
+) -> tuple[RefusedLoopError, ...]:
     """Return an error for each loop that is not derived, in the order of the sources.
 
-    A mark in a function that nothing calls is an error only if there is no other loop.
+    A mark in a function that nothing calls is an error only if there is no other loop. Marks outside of a known top
+    function are left out.
     """
     operators = {source_of(loop): reason for loop in loops if (reason := _operator(loop))}
     derived = {source_of(loop) for loop in loops} - operators.keys()
-    reasons = {_source(mark): _around(inner) for mark, inner in unrolled_marks(module)} | operators
+    unrolled = [(mark, inner) for mark, inner in unrolled_marks(module) if top in ("", mark.scopes[-1])]
+    reasons = {_source(mark): _around(inner) for mark, inner in unrolled} | operators
     reasons |= {mark.source: "it marks a function, and only loops are derived" for mark in marks if not mark.of_loop}
     if not derived and not reasons:
         reasons = {mark.source: "nothing calls its function, or it has no iterations" for mark in marks}

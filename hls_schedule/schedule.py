@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hls_schedule.dependences import Dependence, Dependences
-from hls_schedule.grouping import grouped
+from hls_schedule.grouping import dsp_sums, grouped
 from hls_schedule.operators import OperatorTable, Timing
 from hls_schedule.ports import Ports
-from hls_schedule.reading.ir import Loop, Operation
+from hls_schedule.reading.ir import Access, Loop, Operation
 
 PIPELINED = frozenset({"mul"})
 """Operators that are split into stages if they do not fit into one cycle."""
@@ -86,12 +86,33 @@ def timings(
 
 def _timing(operation: Operation, ports: Ports, table: OperatorTable, budget_ns: float) -> Timing:
     for access in operation.accesses:
+        if ports.bundle(access):
+            return _beat(operation, access, ports, table, budget_ns)
         if not access.register and not access.stream:
             words, bits = ports.shape(access)
             return Timing(1 if access.store else 2, table.memory_ns(words, bits))
         if access.register and access.offset.terms:
             return table.timing("register" if access.store else "multiplexer", 8 * access.size)
     return _core(operation, table, budget_ns) if operation.operator else Timing(1, 0.0)
+
+
+def in_dsps(loop: Loop, timing: Sequence[Timing], table: OperatorTable) -> tuple[Timing, ...]:
+    """Return the timing with each product and its addition in one DSP, which has registers between the two.
+
+    The other operand of the addition enters a register of the DSP, so that a chain advances by one addition per cycle.
+    """
+    changed = list(timing)
+    for addition, product in dsp_sums(loop).items():
+        changed[product] = table.timing("dsp_product", 1)
+        own = table.timing("dsp_sum", 1)
+        changed[addition] = Timing(own.stages, own.ns, setup=True)
+    return tuple(changed)
+
+
+def _beat(operation: Operation, access: Access, ports: Ports, table: OperatorTable, budget_ns: float) -> Timing:
+    """Return the timing of an access to an AXI port: the beats, and the request and response that are in the loop."""
+    around = table.timing("axi_response" if access.store else "axi_request", 1).stages
+    return Timing(1 if ports.in_burst(access) else around + ports.axi_latency + 1, budget_ns)
 
 
 def _core(operation: Operation, table: OperatorTable, budget_ns: float) -> Timing:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from hls_schedule.reading.addresses import Addresses, Linear
 from hls_schedule.reading.llvm_text import Instruction, split
@@ -20,11 +21,13 @@ class Counters:
         addresses: The addresses and integers of the function.
         definitions: The instructions of the loop.
         latches: The value that each loop-carried value has after the iteration.
+        starts: The values that each loop-carried value may have before the loop.
     """
 
     addresses: Addresses
     definitions: Mapping[str, Instruction]
     latches: Mapping[str, str]
+    starts: Mapping[str, Sequence[str]]
 
     def steps(self) -> dict[str, int]:
         """Return the step of each counter per iteration, by its name in LLVM IR; 0 if it may keep its value. A value
@@ -32,6 +35,16 @@ class Counters:
         choices = [name for name, instruction in self.definitions.items() if instruction.opcode in ("select", "phi")]
         steps = ((name, self._step(name)) for name in {**self.latches, **dict.fromkeys(choices)})
         return {name: step for name, step in steps if step is not None}
+
+    def multiples(self) -> dict[str, int]:
+        """Return a number that divides each counter at all times, for counters that begin and end at known numbers."""
+        known = {}
+        for name, step in self.steps().items():
+            starts = [self.addresses.value(start) for start in self.starts.get(name, ())]
+            resets = [leaf for leaf in self._leaves(self.latches.get(name, name)) if not leaf.terms]
+            if starts and not any(start.terms for start in starts):
+                known[name] = gcd(step, *(value.constant for value in (*starts, *resets)))
+        return {name: number for name, number in known.items() if number}
 
     def _step(self, name: str) -> int | None:
         """Return the smallest step of a value that each iteration advances by a constant or resets to one; None for

@@ -26,14 +26,11 @@ array must suffice, because a mark would keep the array from becoming registers.
 
 INCLUDE = Path(__file__).with_name("include")
 COMMON = (
-    "-target",
-    "x86_64-linux-gnu",
-    "-std=c++17",
-    "-w",
-    "-fno-exceptions",
-    "-fno-sanitize=all",
-    "-ffp-contract=off",
-)
+    "-target", "x86_64-linux-gnu", "-std=c++17", "-w", "-fno-exceptions", "-fno-sanitize=all", "-ffp-contract=off",
+    "-fconvergent-functions",
+)  # fmt: skip
+"""Options of every run of clang. If functions are convergent, no pass copies the marks of a loop of two iterations."""
+
 OPTIMISED = ("-O2", "-S", "-emit-llvm", "-g", "-fno-builtin-memset", "-fno-vectorize", "-fno-slp-vectorize")
 TUNING = (
     "unroll-threshold=1000000", "unroll-full-max-count=4096", "inline-threshold=1000000", "unroll-runtime=0",

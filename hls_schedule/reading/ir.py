@@ -6,6 +6,7 @@ which ``operations.py`` lists.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,6 +31,10 @@ from hls_schedule.reading.llvm_text import (
 )
 from hls_schedule.reading.members import Constants, member_memory
 from hls_schedule.reading.operations import Operator, called_name, operator_of, touched
+from hls_schedule.reading.products import few_digits, products_of
+from hls_schedule.reading.widths import Ranges
+
+_PRODUCT = re.compile(r"(?:(?:nuw|nsw) )*(i\d+) ")
 
 MAX_REGISTERS = 4
 """Limit for the elements of an array that becomes registers without a pragma (config_array_partition
@@ -117,6 +122,10 @@ class Loop:
         location: The place of its mark.
         calls: The functions that its operations call, each as a loop of one iteration.
         exclusive: For each block, the blocks that may follow it in the same iteration.
+        multiples: A number that divides a counter at all times, for each counter whose start is known.
+        factors: The bits of the wider and of the narrower factor of each product that may be in a DSP.
+        cuts: The operations that drop or move bits: truncations, and shifts by a constant.
+        nested: Whether the loop is in another loop.
     """
 
     function: str
@@ -130,6 +139,10 @@ class Loop:
     location: Location | None
     calls: Mapping[int, Loop] = field(default_factory=dict)
     exclusive: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    multiples: Mapping[str, int] = field(default_factory=dict)
+    factors: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    nested: bool = False
+    cuts: frozenset[int] = frozenset()
 
 
 def read_module(data: bytes | str) -> Module:
@@ -226,6 +239,7 @@ class _Reader:
         self.scalars = frozenset(name for name, kind in self.allocas.items() if kind[0] not in "[{%<")
         self.addresses = Addresses(function.definitions, self.types, self.scalars)
         self.fields = BitFields(function.definitions)
+        self.ranges = Ranges(function.definitions)
         self.source_index = predecessors_of(function.successors)
         for name, instruction in function.definitions.items():
             if instruction.opcode == "getelementptr":
@@ -239,11 +253,13 @@ class _Reader:
 
     def loops(self) -> Iterator[Loop]:
         """Yield the innermost loops with a mark. The first mark is the loop's own; others were unrolled into it."""
+        around = natural_loops(self.function.successors)
         for header, body in innermost_loops(self.function.successors).items():
             order = forward(header, body, self.function.successors)
             mark = next((instruction for label in order for instruction in self.marks(label)), None)
             if mark is not None:
-                yield _Body(self, order).loop(mark)
+                nested = any(header in outer for first, outer in around.items() if first != header)
+                yield _Body(self, order).loop(mark, nested)
 
     def marks(self, label: str) -> Iterator[Instruction]:
         """Yield the marks in a block."""
@@ -289,15 +305,44 @@ class _Body:
         self.memories: dict[str, Memory] = {}
         self.carried: list[tuple[int, int]] = []
         self.latches: dict[str, str] = {}
+        self.starts: dict[str, list[str]] = {}
 
-    def loop(self, mark: Instruction | None) -> Loop:
+    def loop(self, mark: Instruction | None, nested: bool = False) -> Loop:
         operations = tuple(self._operation(index) for index in range(len(self.instructions)))
         interval, depth = _declared(mark) if mark else (1, 0)
+        counters = self._counters(operations)
         return Loop(
             self.reader.function.name, self.header, interval, depth, operations, tuple(self.carried),
-            self._steps(operations), self.memories, self.reader.locations.location(mark.location if mark else None),
-            self._calls(), self._exclusive(),
+            counters.steps(), self.memories, self.reader.locations.location(mark.location if mark else None),
+            self._calls(), self._exclusive(), counters.multiples(), self._factors(), nested, self._cuts(),
         )  # fmt: skip
+
+    def _cuts(self) -> frozenset[int]:
+        cutting = ("trunc", "shl", "lshr", "ashr")
+        return frozenset(
+            index
+            for index, (_, each) in enumerate(self.instructions)
+            if each.opcode in cutting or "hls_schedule3cut" in each.text
+        )
+
+    def _factors(self) -> dict[int, tuple[int, int]]:
+        """Return the bits of the factors of each product that Vitis HLS is free to put into a DSP."""
+        factors = {}
+        definitions = self.reader.function.definitions
+        bound = {
+            product
+            for _, instruction in self.instructions
+            if "hls_schedule5bound" in instruction.text
+            for product in products_of(definitions, instruction)
+        }
+        for index, (_, instruction) in enumerate(self.instructions):
+            typed = _PRODUCT.match(instruction.text) if instruction.opcode == "mul" else None
+            if typed is not None and instruction.name not in bound:
+                pair = split(instruction.text[typed.end() :])[:2]
+                if not any(few_digits(factor) for factor in pair):
+                    narrow, wide = sorted(self.reader.ranges.factor_bits(factor, typed[1]) for factor in pair)
+                    factors[index] = (wide, narrow)
+        return factors
 
     def _calls(self) -> dict[int, Loop]:
         called = {}
@@ -351,6 +396,8 @@ class _Body:
                 self.latches[instruction.name] = value
                 if value in self.index:
                     self.carried.append((self.index[value], index))
+            elif label == self.header:
+                self.starts.setdefault(instruction.name, []).append(value)
             elif value in self.index:
                 inputs.add(self.index[value])
         if label == self.header:
@@ -389,7 +436,7 @@ class _Body:
             return self.reader.is_register(address.root)
         return bool(memory.kind) and memory.kind[0] not in "[{%<"
 
-    def _steps(self, operations: tuple[Operation, ...]) -> dict[str, int]:
+    def _counters(self, operations: tuple[Operation, ...]) -> Counters:
         stores = [
             (access.memory, split(self.instructions[operation.index][1].text)[0])
             for operation in operations
@@ -397,7 +444,7 @@ class _Body:
             if access.store and access.memory in self.reader.scalars
         ]
         body = {instruction.name: instruction for _, instruction in self.instructions if instruction.name}
-        return Counters(self.reader.addresses, body, {**self.latches, **dict(stores)}).steps()
+        return Counters(self.reader.addresses, body, {**self.latches, **dict(stores)}, self.starts)
 
     def _exclusive(self) -> dict[str, frozenset[str]]:
         """Return, for each block, the blocks that may be executed after it in the same iteration."""

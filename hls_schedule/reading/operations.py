@@ -23,7 +23,7 @@ _CALLS = (
     # A word, or the request of a write burst: both take one cycle.
     (r"_ssdm_op_(?:Read|Write).*m_axi|\d+axi_(?:read|write)|axi_write_request", "axi_word"),
     (r"fifo_(?:read|write|empty|full)|_ssdm_op_(?:Read|Write).*ap_fifo", "fifo"),
-    (r"hls_schedule(?:5bound|_note)", ""),
+    (r"hls_schedule(?:5bound|3cut|_note)", ""),
     (r"_ssdm_op_\w+|llvm\.(?:lifetime|assume|experimental|mem|fabs|dbg|va_)|\"//", ""),
     (r"llvm\.(?:[su](?:max|min)|abs|[su](?:add|sub)\.sat|[su]cmp)", "maximum"),
     (r"llvm\.fsh[lr]|llvm\.bswap|llvm\.bitreverse", ""),

@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("ziglang", reason="the checks of schedules compile with the clang of the package ziglang")
 
 from boards.errors import RefusedLoopError, SeveralFaultsError
-from hls_schedule.check import Sources, read_sources
+from hls_schedule import inferred
+from hls_schedule.check import Sources, ToolOptions, read_sources
 from hls_schedule.reading.frontend import INCLUDE
 from tests.support.errors import raises
 
@@ -158,6 +159,9 @@ int main() {
         ap_fixed<20, 8> sum = 1;
         sum += a * b;
         expect(sum.to_double(), std::floor((1 + c * 3.25) * 4096) / 4096, "+=");
+        int whole = 2;
+        whole += a;
+        expect(whole, std::trunc(2 + c), "int +=");
     }
     return wrong > 0;
 }
@@ -171,3 +175,109 @@ def test_fixed_point_numbers_round_and_saturate_as_their_type_says(tmp_path: Pat
     subprocess.run([*clang, "numbers.cpp", "-o", "numbers"], cwd=tmp_path, check=True)
     result = subprocess.run(["./numbers"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout) == (0, "")
+
+
+PORTS = """#include <ap_fixed.h>
+#include <ap_int.h>
+#include <hls_stream.h>
+typedef ap_fixed<16, 5> data_t;
+static void wide(int *in, int (&buffer)[64]) {
+    for (int i = 0; i < 64; i += 16) {
+#pragma HLS PIPELINE
+        ap_uint<512> beat = *reinterpret_cast<ap_uint<512> *>(&in[i]);
+        for (int j = 0; j < 16; ++j) buffer[i + j] = beat.range(32 * j + 31, 32 * j).to_int();
+    }
+}
+static void narrow(short *in, int (&buffer)[64]) {
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        buffer[i] = in[i];
+    }
+}
+static void single(int *in, hls::stream<int> &out, const int (&buffer)[64]) {
+    for (int i = 0; i < 64; ++i) {
+#pragma HLS PIPELINE
+        out.write(in[i] + in[i + 100] + buffer[i]);
+    }
+}
+static void multiply(const data_t (&a)[32][32], const data_t (&b)[32][32], hls::stream<data_t> &out) {
+    for (int i = 0; i < 32; ++i) {
+#pragma HLS PIPELINE
+        ap_fixed<20, 8> sum = 0;
+        for (int k = 0; k < 32; ++k) sum += a[i][k] * b[i][k];
+        out.write(sum);
+    }
+}
+void top(int *in, int *other, short *few, hls::stream<data_t> &values, hls::stream<int> &out,
+         hls::stream<data_t> &products) {
+#pragma HLS INTERFACE m_axi port = in bundle = one max_widen_bitwidth = 512
+#pragma HLS INTERFACE m_axi port = other bundle = two
+#pragma HLS INTERFACE m_axi port = few bundle = two
+    int buffer[64];
+#pragma HLS ARRAY_PARTITION variable = buffer cyclic factor = 32
+    data_t a[32][32], b[32][32];
+    wide(in, buffer);
+    narrow(few, buffer);
+    single(other, out, buffer);
+    for (int i = 0; i < 32; ++i)
+        for (int k = 0; k < 32; ++k) {
+#pragma HLS PIPELINE II = 2
+            a[i][k] = values.read();
+            b[i][k] = values.read();
+        }
+    multiply(a, b, products);
+}
+"""
+
+
+def derived(folder: Path, text: str) -> dict[str, tuple[int, int, str]]:
+    """Return interval, depth and reason of each loop of the function ``top`` at 100 MHz, by the loop's function."""
+    (folder / "top.cpp").write_text(text)
+    sources = read_sources(folder / "top.cpp", options=ToolOptions("top"))
+    found = {loop.source: (loop.derived_ii, loop.derived_depth, loop.reason) for loop in sources.check(100)}
+    assert {loop.location.scopes[-1] for loop in sources.loops if loop.location} == {"top"}
+    named = {loop.location.scopes[0]: f"top.cpp:{loop.location.line}" for loop in sources.loops if loop.location}
+    return {name: found[source] for name, source in named.items()}
+
+
+@pytest.fixture(scope="module")
+def ports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, int, str]]:
+    """Return the derived figures of the kernels with ports and arrays."""
+    return derived(tmp_path_factory.mktemp("ports"), PORTS)
+
+
+def test_reads_of_axi_ports_take_the_cycles_that_public_logs_state(ports: dict[str, tuple[int, int, str]]) -> None:
+    """Derive loops of the form of public ones (docs/reference/hls_schedule_loops.md).
+
+    A 512-bit read that is stored into 16 of 32 cyclic partitions has interval 1 and depth 3. A read that is narrower
+    than its AXI port requests each element, so that its depth is 11 instead of 3. Two reads of a port take two cycles.
+    """
+    assert ports["wide"] == (1, 3, "")
+    assert ports["narrow"][0] == 1
+    assert 9 <= ports["narrow"][1] <= 13
+    assert (ports["single"][0], ports["single"][2]) == (2, "ports of two (read)")
+
+
+def test_a_sum_that_truncates_adds_one_product_per_cycle(
+    ports: dict[str, tuple[int, int, str]], tmp_path: Path
+) -> None:
+    """A public log has a depth of 104 for 100 products. The additions of a sum that keeps all bits share cycles."""
+    assert ports["multiply"][::2] == (1, "")
+    assert 34 <= ports["multiply"][1] <= 38
+    exact = derived(tmp_path, PORTS.replace("ap_fixed<20, 8> sum", "ap_fixed<40, 18> sum"))
+    assert exact["multiply"][1] < 20
+
+
+def test_an_array_is_partitioned_by_itself_only_up_to_a_limit(
+    ports: dict[str, tuple[int, int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inferred, "MAX_ELEMENTS", 31)
+    assert derived(tmp_path, PORTS)["multiply"][0] == 2
+    assert ports["multiply"][0] == 1
+
+
+def test_partitions_and_pragmas_decide_the_ports(tmp_path: Path) -> None:
+    """Blocks put neighbours into one memory. A pragma with an unknown option is ignored (HLS 207-5569)."""
+    blocks = PORTS.replace("cyclic factor = 32", "block factor = 32").replace("bundle = two", "bundle = two cache = 8")
+    found = derived(tmp_path, blocks)
+    assert (found["wide"][0], found["narrow"][1], found["single"][0]) == (8, 2, 1)

@@ -16,6 +16,11 @@ template <int BITS, int INTEGER, ap_q_mode ROUNDING = AP_TRN, ap_o_mode OVERFLOW
 using ap_ufixed = ap_fixed_base<BITS, INTEGER, false, ROUNDING, OVERFLOW, SATURATED>;
 
 namespace hls_schedule {
+// Returns its argument. The compiler cannot look into it, so that it does not move a truncation in front of a sum: the
+// vendor's tool does not do that either, and does not balance such sums.
+template <class T>
+T cut(T value) noexcept __attribute__((const));
+
 // A number as an operand: bits, integer bits and sign. Integers have no fraction.
 template <class T>
 struct fixed_operand {
@@ -98,10 +103,10 @@ struct ap_fixed_base {
     ap_int_base<BITS, false> range(int high, int low) const { return bits().cut(high, low); }
     ap_int_base<BITS, false> operator()(int high, int low) const { return bits().cut(high, low); }
     ap_int_base<BITS, false> range() const { return bits(); }
-    hls_schedule::slice<BITS, SIGNED> range(int high, int low) { return {whole(), high, low}; }
-    hls_schedule::slice<BITS, SIGNED> operator()(int high, int low) { return {whole(), high, low}; }
-    hls_schedule::slice<BITS, SIGNED> range() { return {whole(), BITS - 1, 0}; }
-    hls_schedule::slice<BITS, SIGNED> operator[](int bit) { return {whole(), bit, bit}; }
+    hls_schedule::slice<BITS, SIGNED> range(int high, int low) { return {pattern(), high, low}; }
+    hls_schedule::slice<BITS, SIGNED> operator()(int high, int low) { return {pattern(), high, low}; }
+    hls_schedule::slice<BITS, SIGNED> range() { return {pattern(), BITS - 1, 0}; }
+    hls_schedule::slice<BITS, SIGNED> operator[](int bit) { return {pattern(), bit, bit}; }
     bool operator[](int bit) const { return (raw(number) >> bit) & 1; }
 
     ap_fixed_base operator+() const { return *this; }
@@ -116,7 +121,7 @@ struct ap_fixed_base {
 
 private:
     ap_int_base<BITS, false> bits() const { return ap_int_base<BITS, false>::of(raw(number)); }
-    ap_int_base<BITS, SIGNED> &whole() { return reinterpret_cast<ap_int_base<BITS, SIGNED> &>(*this); }
+    ap_int_base<BITS, SIGNED> &pattern() { return reinterpret_cast<ap_int_base<BITS, SIGNED> &>(*this); }
     static constexpr type below_one() { return static_cast<type>((_BitInt(BITS + 2)(1) << FRACTION) - 1); }
     template <class T>
     static constexpr T power(int exponent) {
@@ -146,9 +151,16 @@ private:
             return fitted<wide>(rounded<wide, LOST>(wide(from)));
         }
     }
+    template <class W>
+    static W whole(W value) {
+#ifdef __SYNTHESIS__
+        if constexpr (sizeof(W) <= 16) return hls_schedule::cut(value);
+#endif
+        return value;
+    }
     template <class W, int LOST>
     static W rounded(W from) {
-        const W below = from >> LOST, rest = from & ((W(1) << LOST) - 1), half = W(1) << (LOST - 1);
+        const W below = whole(from) >> LOST, rest = from & ((W(1) << LOST) - 1), half = W(1) << (LOST - 1);
         if constexpr (ROUNDING == AP_TRN) return below;
         else if constexpr (ROUNDING == AP_TRN_ZERO) return below + (from < 0 && rest != 0);
         else if constexpr (ROUNDING == AP_RND) return below + (rest >= half);
@@ -253,6 +265,17 @@ HLS_SCHEDULE_FIXED_FLOAT(/)
     inline ap_fixed_base<W, I, S, Q, O, N> &operator SYMBOL## = (ap_fixed_base<W, I, S, Q, O, N> & a, const B &b) { \
         return a = ap_fixed_base<W, I, S, Q, O, N>(a SYMBOL b); \
     }
+// A native number that is assigned the result of an operator with a fixed-point number.
+#define HLS_SCHEDULE_NATIVE_ASSIGNMENT(SYMBOL) \
+    template <class T, int W, int I, bool S, ap_q_mode Q, ap_o_mode O, int N, \
+              typename std::enable_if<std::is_arithmetic<T>::value, long>::type = 0> \
+    inline T &operator SYMBOL## = (T & a, const ap_fixed_base<W, I, S, Q, O, N> &b) { \
+        return a = static_cast<T>(a SYMBOL b); \
+    }
+HLS_SCHEDULE_NATIVE_ASSIGNMENT(+)
+HLS_SCHEDULE_NATIVE_ASSIGNMENT(-)
+HLS_SCHEDULE_NATIVE_ASSIGNMENT(*)
+HLS_SCHEDULE_NATIVE_ASSIGNMENT(/)
 HLS_SCHEDULE_FIXED_ASSIGNMENT(+)
 HLS_SCHEDULE_FIXED_ASSIGNMENT(-)
 HLS_SCHEDULE_FIXED_ASSIGNMENT(*)
