@@ -175,12 +175,14 @@ def generated_clock(folder: Path, progress: Progress = silent) -> GeneratedClock
 
     The design is not checked without the extra ``check``, if SYSTOLIC_CHECK is 0, or if its engine is in SystemVerilog.
     """
-    if os.environ.get(VARIABLE) == "0" or find_spec("ziglang") is None:
+    if os.environ.get(VARIABLE) == "0":
         return GeneratedClock(None, "")
     try:
         design = open_design(folder)
         if not style_of(design).is_traced(design):
             return GeneratedClock(None, RTL_CLOCK)
+        if find_spec("ziglang") is None:
+            return GeneratedClock(None, "")
         check = check_design(folder, None, progress)
     except SystolicError as error:  # the design is right without this sentence
         return GeneratedClock(None, f"no clock is derived from the sources: {error}")

@@ -15,7 +15,7 @@ from boards.errors import DoesNotFitError, MissingToolError, ToolError, Unsuppor
 from host.contract.libraries import StoppedError, SystolicLibrary
 from rtl_templates.sources import WRAPPER
 from scheduler.systolic.network.copies import with_copies
-from systolic.checking.design import RTL_CLOCK, GeneratedClock, check_design, generated_clock
+from systolic.checking.design import RTL_CLOCK, VARIABLE, GeneratedClock, check_design, generated_clock
 from systolic.execution.build import Variant, build
 from systolic.execution.result import FrameResult
 from systolic.execution.verilate import verilate, verilator
@@ -170,7 +170,8 @@ def test_rtl_address_outside_a_port_raises_stopped_error(engine: Path) -> None:
         SystolicLibrary(build(engine), design.manifest).run(wrong.memory(maps), 0, 1)
 
 
-def test_rtl_refuses_operations_of_cpp_engines(engine: Path) -> None:
+def test_rtl_refuses_operations_of_cpp_engines(engine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE)
     with raises(UnsupportedError, subject=f"tracing {engine}"):
         build(engine, Variant(trace=True))
     with raises(UnsupportedError, subject=f"a ap_int build of {engine}"):
@@ -218,7 +219,7 @@ def test_rtl_is_packaged_by_vivado_script(engine: Path, tmp_path: Path) -> None:
     ran = run_tcl(tmp_path / "design", "package_ip.tcl", (engine / "package_ip.tcl").read_text())
     assert ran.rc == 0, ran.out
     added = {Path(call[-1]).name for call in ran.named("add_files")}
-    assert added == {path.name for path in (engine / "src").iterdir()} | {"clocks_ooc.xdc"}
+    assert added == {path.name for path in (engine / "src").iterdir()} | {"clocks_ooc.xdc", "timing.xdc"}
     assert ran.named("ipx::save_core")
 
 
