@@ -57,19 +57,19 @@ class Case:
 
     @property
     def interval_hits(self) -> bool:
-        """Whether the derived interval is equal."""
+        """Return whether the derived interval is equal."""
         return self.derived is not None and self.derived.derived_ii == self.interval
 
     @property
     def depth_hits(self) -> bool:
-        """Whether the derived depth is within two stages or 15 %."""
+        """Return whether the derived depth is within two stages or 15 %."""
         return self.derived is not None and abs(self.derived.derived_depth - self.depth) <= max(
             DEPTH_STAGES, SHARE * self.depth
         )
 
     @property
     def period_hits(self) -> bool:
-        """Whether the derived period is within 15 %."""
+        """Return whether the derived period is within 15 %."""
         reported = self.period_ns or 0.0
         return self.derived is not None and abs(self.derived.period_ns - reported) <= SHARE * reported
 

@@ -48,7 +48,7 @@ class Comparison:
 
     @property
     def hits(self) -> tuple[bool, bool, bool]:
-        """Whether interval, depth and period agree."""
+        """Return whether interval, depth and period agree."""
         depth_hits = abs(self.depth[0] - self.depth[1]) <= max(DEPTH_STAGES, SHARE * self.depth[0])
         close = abs(self.period[0] - self.period[1]) <= SHARE * self.period[0]
         return self.interval[0] == self.interval[1], depth_hits, close

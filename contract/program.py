@@ -56,7 +56,7 @@ class Field:
 
     @property
     def primary(self) -> bool:
-        """Whether the scheduler supplies the word; the other words are computed by their formulas."""
+        """Return whether the scheduler supplies the word; the other words are computed by their formulas."""
         return self.formula is None or self.given
 
     def range(self, geometry: Geometry) -> Bounds | None:

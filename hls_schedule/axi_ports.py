@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from hls_schedule.reading.llvm_text import Locations, Module
+from hls_schedule.reading.llvm_text import NAME_TAGS, Locations, Module
 
 _OPTIONS = frozenset({
     "mode", "port", "bundle", "offset", "depth", "latency", "name", "register", "storage_impl", "channel",
@@ -19,8 +19,7 @@ _OPTIONS = frozenset({
     "max_widen_bitwidth", "direct_io",
 })  # fmt: skip
 """Options of ``INTERFACE m_axi`` in UG1399. Vitis HLS ignores a pragma with any other option (HLS 207-5569)."""
-_NAMED = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type")
-_BETWEEN = (*_NAMED, "DW_TAG_pointer_type", "DW_TAG_array_type")
+_BETWEEN = NAME_TAGS | {"DW_TAG_pointer_type", "DW_TAG_array_type"}
 
 
 def is_axi(words: str) -> bool:

@@ -80,17 +80,17 @@ class CheckedLoop:
 
     @property
     def holds(self) -> bool:
-        """Whether the derived initiation interval is at most the declared one."""
+        """Return whether the derived initiation interval is at most the declared one."""
         return self.derived_ii <= max(1, self.declared_ii)
 
     @property
     def deeper(self) -> bool:
-        """Whether the derived pipeline depth is greater than the declared one, if one is declared."""
+        """Return whether the derived pipeline depth is greater than the declared one, if one is declared."""
         return self.derived_depth > self.declared_depth > 0
 
     @property
     def broad(self) -> bool:
-        """Whether one pipeline enable drives so many operators that the loop should be split into several processes."""
+        """Return whether one pipeline enable drives so many operators that the loop should be split into processes."""
         return self.operations > MAX_OPERATIONS or self.products > MAX_PRODUCTS
 
 

@@ -7,6 +7,8 @@ merged into the only addition that reads it.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from hls_schedule.reading.ir import Loop
 
 LUT_INPUTS = 6
@@ -36,12 +38,7 @@ def chained_additions(loop: Loop) -> frozenset[int]:
     Expression balancing adds a loop-carried value last, so that only the last addition of a chain is on its path.
     """
     readers = _readers(loop)
-    adds = [operation.index for operation in loop.operations if operation.operator == "add"]
-    return frozenset(
-        index
-        for index in adds
-        if (reader := _reader(loop, readers, index)) is not None and loop.operations[reader].operator == "add"
-    )
+    return frozenset(index for index in _additions(loop) if _addition_after(loop, readers, index) is not None)
 
 
 def dsp_sums(loop: Loop) -> dict[int, int]:
@@ -51,12 +48,12 @@ def dsp_sums(loop: Loop) -> dict[int, int]:
     tool builds a tree of them. A sum that is cut before the next addition is not balanced.
     """
     readers = _readers(loop)
-    pairs = [(index, _balanced_into(loop, readers, index)) for index in _additions(loop)]
+    pairs = [(index, _addition_after(loop, readers, index, loop.cuts)) for index in _additions(loop)]
     balanced = {index for pair in pairs if pair[1] is not None for index in pair}
     sums: dict[int, int] = {}
     for product, (wide, narrow) in loop.factors.items():
-        reader = _reader(loop, readers, product) if wide <= DSP_BITS[0] and narrow <= DSP_BITS[1] else None
-        if reader is not None and loop.operations[reader].operator == "add" and reader not in balanced:
+        reader = _addition_after(loop, readers, product) if wide <= DSP_BITS[0] and narrow <= DSP_BITS[1] else None
+        if reader is not None and reader not in balanced:
             sums[reader] = product
     return sums
 
@@ -65,13 +62,10 @@ def _additions(loop: Loop) -> list[int]:
     return [operation.index for operation in loop.operations if operation.operator == "add"]
 
 
-def _balanced_into(loop: Loop, readers: list[list[int]], index: int) -> int | None:
-    """Return the addition that alone reads the whole result of an addition; None if there is none."""
-    while len(readers[index]) == 1 and readers[index][0] > index and readers[index][0] not in loop.cuts:
-        index = readers[index][0]
-        if loop.operations[index].operator or loop.operations[index].accesses:
-            return index if loop.operations[index].operator == "add" else None
-    return None
+def _addition_after(loop: Loop, readers: list[list[int]], index: int, cuts: Container[int] = frozenset()) -> int | None:
+    """Return the addition that alone reads a result, perhaps through wiring but not through ``cuts``; else None."""
+    reader = _reader(loop, readers, index, cuts)
+    return reader if reader is not None and loop.operations[reader].operator == "add" else None
 
 
 def _readers(loop: Loop) -> list[list[int]]:
@@ -85,10 +79,10 @@ def _readers(loop: Loop) -> list[list[int]]:
     return readers
 
 
-def _reader(loop: Loop, readers: list[list[int]], index: int) -> int | None:
-    """Return the index of the only operation that reads a result, perhaps through wiring; None if there is not exactly
-    one."""
-    while len(readers[index]) == 1 and readers[index][0] > index:
+def _reader(loop: Loop, readers: list[list[int]], index: int, cuts: Container[int] = frozenset()) -> int | None:
+    """Return the index of the only operation that reads a result, perhaps through wiring but not through ``cuts``; None
+    if there is not exactly one."""
+    while len(readers[index]) == 1 and readers[index][0] > index and readers[index][0] not in cuts:
         index = readers[index][0]
         if loop.operations[index].operator or loop.operations[index].accesses:
             return index

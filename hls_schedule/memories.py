@@ -11,7 +11,7 @@ from hls_schedule.ports import Ports, Shape, shape_of
 from hls_schedule.pragmas import Directives, Pragma
 from hls_schedule.reading.ir import Loop
 from hls_schedule.reading.layout import Types
-from hls_schedule.reading.llvm_text import Module
+from hls_schedule.reading.llvm_text import NAME_TAGS, Module
 from hls_schedule.reading.members import Constants
 
 _WIDTH = re.compile(r"ap_int_base<(\d+)")
@@ -92,7 +92,7 @@ def _bits(module: Module, reference: str) -> int:
     width = _WIDTH.match(record.get("name", ""))
     if width is not None:
         return int(width[1])
-    if tag in ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_member"):
+    if tag in NAME_TAGS | {"DW_TAG_member"}:
         return _bits(module, record.get("baseType", ""))
     if tag == "DW_TAG_array_type":
         counts = [int(element.get("count", "0")) for element in module.elements(record)]

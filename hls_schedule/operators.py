@@ -36,7 +36,7 @@ class Timing:
 
     @property
     def pipelined(self) -> bool:
-        """Whether the operator is a core of several stages with registers, whose result is valid in its last stage."""
+        """Return whether the operator is a core of several registered stages; the last one has the result."""
         return self.stages > 1
 
 

@@ -71,7 +71,7 @@ class Prediction:
 
     @property
     def fits(self) -> bool:
-        """Whether the longest combinational delay fits into the clock period minus the uncertainty."""
+        """Return whether the longest combinational delay fits into the clock period minus the uncertainty."""
         return self.period_ns <= self.budget_ns
 
 

@@ -116,7 +116,7 @@ class Topology:
 
     @property
     def plain_pixels(self) -> bool:
-        """Whether training read pixels of 0…1 without subtracting a mean or dividing by a deviation."""
+        """Return whether training read pixels of 0…1 without subtracting a mean or dividing by a deviation."""
         return not any(self.mean) and self.std == 1
 
     @property

@@ -58,7 +58,7 @@ class Annotation:
 
     @property
     def is_bipolar(self) -> bool:
-        """Whether the data type has the values −1 and 1 only, without 0."""
+        """Return whether the data type has the values −1 and 1 only, without 0."""
         return self.name == "BIPOLAR"
 
     @property

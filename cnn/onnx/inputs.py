@@ -163,7 +163,7 @@ class Preprocessing:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the network reads pixels from 0 to 1 without normalisation, in RGB order."""
+        """Return whether the network reads pixels from 0 to 1 without normalisation, in RGB order."""
         return not any(self.mean) and all(value == 1 for value in self.std) and self.order == "RGB"
 
     def matrix(self, channels: int, subject: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

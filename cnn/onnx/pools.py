@@ -137,7 +137,7 @@ class PooledSide:
 
     @property
     def alone(self) -> bool:
-        """Whether all outputs read the same phase (every d-th pixel of the input for dilation d)."""
+        """Return whether all outputs read the same phase (every d-th pixel of the input for dilation d)."""
         return not self.whole and self.stride % self.step == 0
 
     @property
@@ -162,7 +162,7 @@ class PooledSide:
 
     @property
     def even(self) -> bool:
-        """Whether all phases have the same length and padding, so that one pool can read them as channels."""
+        """Return whether all phases have the same length and padding, so that one pool can read them as channels."""
         divided = self.phases == self.step and self.length % self.step == 0 and self.front % self.step == 0
         return divided and self._reach - self.front // self.step >= self.length // self.step
 

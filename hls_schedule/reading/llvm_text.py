@@ -310,7 +310,7 @@ class Locations:
         reference = _number(record.get("type", ""))
         while reference is not None:
             record = self._module.record(reference)
-            reference = _number(record.get("baseType", "")) if record.get("tag", "") in _NAMES else None
+            reference = _number(record.get("baseType", "")) if record.get("tag", "") in NAME_TAGS else None
         return record.get("tag", "")
 
     def _function(self, reference: str) -> tuple[str, int]:
@@ -323,8 +323,8 @@ class Locations:
         return "", 0
 
 
-_NAMES = frozenset({"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type"})
-"""Types that only name another one."""
+NAME_TAGS = frozenset({"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type"})
+"""DWARF tags of types that only name another type."""
 
 
 def _number(reference: str) -> int | None:

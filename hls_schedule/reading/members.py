@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
 
-from hls_schedule.reading.llvm_text import Locations, Module
+from hls_schedule.reading.llvm_text import NAME_TAGS, Locations, Module
 
-_RENAMED = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type")
 _STRUCTS = ("DW_TAG_structure_type", "DW_TAG_class_type")
 _BETWEEN = "#"
 
@@ -102,7 +101,7 @@ class Constants:
     def _named(self, reference: str) -> Mapping[str, str]:
         """Return the debug record of a type (``!number``), with typedefs and qualifiers resolved."""
         record = self.module.record(int(reference[1:]) if reference.startswith("!") else 0)
-        return self._named(record.get("baseType", "")) if record.get("tag") in _RENAMED else record
+        return self._named(record.get("baseType", "")) if record.get("tag") in NAME_TAGS else record
 
     def _kind(self, reference: str) -> str:
         record = self._named(reference)

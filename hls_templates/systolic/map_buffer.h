@@ -53,20 +53,20 @@ inline int rows_of_laps(int laps) {
     return rows;
 }
 
-// Whether the pass reads its input map from a map buffer.
+// Return whether the pass reads its input map from a map buffer.
 inline bool reads_buffer(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_DEPTH > 0 && pass.in_buffer != 0;
 }
 
-// Whether rows are read from a map buffer in pairs (stride 2). MAP_STRIDE is 1 in engines for networks in which no
-// layer with stride 2 or more reads a map buffer; these have no logic for it.
+// Return whether rows are read from a map buffer in pairs (stride 2). MAP_STRIDE is 1 in engines for networks in which
+// no layer with stride 2 or more reads a map buffer; these have no logic for it.
 inline bool steps_over_rows(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_STRIDE > 1 && pass.stride == 2;
 }
 
-// Whether the stride is above 2: only some rows of a row stride are read from the map buffer.
+// Return whether the stride is above 2: only some rows of a row stride are read from the map buffer.
 inline bool leaps_over_rows(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_STRIDE > 2 && pass.stride > 2;
@@ -109,7 +109,7 @@ inline int moved_cycles(const pass_t &pass) {
     return ROWS % 2 == 0 && steps_over_rows(pass) ? 2 : 1;
 }
 
-// Whether the pass writes its output map to a map buffer.
+// Return whether the pass writes its output map to a map buffer.
 inline bool writes_buffer(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_DEPTH > 0 && pass.out_buffer != 0;

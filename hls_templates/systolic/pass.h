@@ -114,27 +114,27 @@ inline pass_t decode_pass(const uint32_t words[PASS_WORDS]) {
     return pass;
 }
 
-// Whether the values of a window are compared instead of summed: a max pool of any size, which is a pass of its own.
+// Return whether the values of a window are compared instead of summed: a max pool of any size, a pass of its own.
 // WINDOWS is 0 in engines for networks without such a pool, which then have no logic for it.
 inline bool compares(const pass_t &pass) {
 #pragma HLS INLINE
     return WINDOWS > 0 && pass.pool_stride == 0;
 }
 
-// Whether two maps are multiplied value by value. Their rows are read alternately, so that the two factors are the two
-// places of a window. MAP_PRODUCTS is 0 in engines for networks without such a layer.
+// Return whether two maps are multiplied value by value. Their rows are read alternately, so that the two factors are
+// the two places of a window. MAP_PRODUCTS is 0 in engines for networks without such a layer.
 inline bool multiplies(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_PRODUCTS > 0 && pass.pool_stride < 0;
 }
 
-// Whether the Saver adds a residual map to the results. ADDED_MAPS is 0 in engines for networks without residual adds.
+// Return whether the Saver adds a residual map to the results. ADDED_MAPS is 0 in engines for networks without such adds.
 inline bool adds(const pass_t &pass) {
 #pragma HLS INLINE
     return ADDED_MAPS > 0 && pass.added_words > 0;
 }
 
-// Whether that residual map is read from DDR, and not from a map buffer.
+// Return whether that residual map is read from DDR, and not from a map buffer.
 inline bool adds_from_ddr(const pass_t &pass) {
 #pragma HLS INLINE
     return adds(pass) && (MAP_DEPTH == 0 || pass.added_buffer == 0);

@@ -7,7 +7,6 @@ harmless characters and puts the text into Tcl braces. ``comment`` removes all c
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from boards.errors import DoesNotFitError, InvalidValueError
@@ -15,7 +14,7 @@ from boards.templates import comment, identifier
 from hls_templates.render import render
 from hls_templates.reserved import hardware_name
 from hls_templates.vendor.block_design import BLOCK_DESIGN, PRESETS, dma_config, port_plan, ps_config
-from hls_templates.vendor.floorplan import blocks, place
+from hls_templates.vendor.floorplan import Block, blocks, place
 from hls_templates.vendor.ports import (
     CLOCKS,
     DMA,
@@ -124,35 +123,34 @@ def rtl_vendor_files(values: VendorValues) -> dict[str, str]:
     if values.dsp_clock > 1:
         texts["resets.xdc"] = render("vendor/resets.xdc.j2", fields)
     if not fields["floorplan_refusal"]:
-        texts["floorplan.xdc"] = _floorplan(values, fields)
+        texts["floorplan.xdc"] = render("vendor/floorplan.xdc.j2", fields)
     return texts
 
 
-def _floorplan(values: VendorValues, fields: Mapping[str, object]) -> str:
-    """Return floorplan.xdc of a design whose chains all have a place."""
-    facts = values.board.floorplan
-    assert facts is not None
-    described = {
-        "blocks": blocks(place(values.chains, facts), facts),
-        "chain_count": len(values.chains),
-        "chain_length": values.chains[0].length,
-        "whole_region": facts.cascade == facts.region,
-        "accelerator": values.ports.cell,
+def _floorplan_fields(values: VendorValues) -> dict[str, object]:
+    """Return the fields of floorplan.xdc, or ``floorplan_refusal``: why build_vivado.tcl cannot take floorplan=on.
+
+    The refusal is a sentence without full stop, or "". ``centre`` says that a chain must not cross a region's centre.
+    """
+    facts, chains, planned, refusal = values.board.floorplan, values.chains, tuple[Block, ...](), ""
+    if not chains:
+        refusal = (
+            "only an engine in SystemVerilog has DSP chains with known names; Vitis HLS chooses its cascades itself"
+        )
+    elif facts is None:
+        refusal = f"the places of the DSPs of {comment(values.board.part)} are not known"
+    else:
+        try:
+            planned = blocks(place(chains, facts), facts)
+        except DoesNotFitError as error:
+            refusal = str(error)
+    return {
+        "floorplan_refusal": refusal,
+        "centre": facts is not None and facts.cascade < facts.region,
+        "blocks": planned,
+        "chain_count": len(chains),
+        "chain_length": max((chain.length for chain in chains), default=0),
     }
-    return render("vendor/floorplan.xdc.j2", {**fields, **described})
-
-
-def _floorplan_refusal(values: VendorValues) -> str:
-    """Return why build_vivado.tcl cannot take floorplan=on, a sentence without full stop, or ""."""
-    if not values.chains:
-        return "only an engine in SystemVerilog has DSP chains with known names; Vitis HLS chooses its cascades itself"
-    if values.board.floorplan is None:
-        return f"the places of the DSPs of {comment(values.board.part)} are not known"
-    try:
-        place(values.chains, values.board.floorplan)
-    except DoesNotFitError as error:
-        return str(error)
-    return ""
 
 
 def _periods(values: VendorValues) -> tuple[str, str]:
@@ -198,8 +196,7 @@ def _fields(values: VendorValues, packager: _Packager) -> dict[str, object]:
         "arguments": ports.arguments,
         "registers": register_map,
         "address_bits": address_bits(register_map),
-        "floorplan_refusal": _floorplan_refusal(values),
-        "centre": board.floorplan is not None and board.floorplan.cascade < board.floorplan.region,
+        **_floorplan_fields(values),
         **_style_fields(ports),
         "units": [path for path in values.sources if path.endswith(".cpp")],
         "includes": sorted({path.rpartition("/")[0] or "." for path in values.sources}),

@@ -64,17 +64,17 @@ class GeneratedIP(DefaultIP):
 
     @property
     def idle(self) -> bool:
-        """Whether the IP neither runs nor is about to run. Reading clears AP_DONE, so AP_IDLE is tested instead."""
+        """Return whether the IP neither runs nor is about to run: AP_IDLE, because reading clears AP_DONE."""
         return bool(self.read(CTRL) & (AP_IDLE | AP_START) == AP_IDLE)
 
     @property
     def may_write(self) -> bool:
-        """Whether the IP may be writing to DDR."""
+        """Return whether the IP may be writing to DDR."""
         return not self.idle
 
     @property
     def hopeless(self) -> bool:
-        """Whether a simulated board reports that the accelerator will not finish. A real board never reports it."""
+        """Return whether a simulated board reports that the accelerator will not finish. A real board never does."""
         return bool(getattr(self.device, "trouble", ""))
 
     def state(self) -> str:

@@ -203,7 +203,7 @@ class LoadedOverlay:
 
     @property
     def _is_loaded(self) -> bool:
-        """Whether this overlay is still loaded on its device. Loading another one would have stopped its
+        """Return whether this overlay is still loaded on its device. Loading another one would have stopped its
         accelerator."""
         reference = _LOADED.get(self.device)
         return reference is not None and reference() is self

@@ -215,7 +215,7 @@ class Manifest:
 
     @property
     def is_classifier(self) -> bool:
-        """Whether the network is a classifier: the host reads one value per class and nothing else."""
+        """Return whether the network is a classifier: the host reads one value per class and nothing else."""
         if self.heads or len(self.output_layers) != 1:
             return False
         output = self.layers[self.output_layers[0]].output

@@ -55,7 +55,7 @@ class StreamingModel(Registers):
 
     @property
     def running(self) -> bool:
-        """Whether the pipeline is started and not stalled, so that it accepts a frame."""
+        """Return whether the pipeline is started and not stalled, so that it accepts a frame."""
         return self._left > 0 and not self.stalled
 
     def named(self) -> dict[str, int]:

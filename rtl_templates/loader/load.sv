@@ -98,7 +98,7 @@ module load
         laps_on[4] <= (pass.in_row_pitch <<< 1) + pass.in_row_pitch;
     end
 
-    // Whether a row, counted from the map's first row, is in the map.
+    // Return whether a row, counted from the map's first row, is in the map.
     function automatic logic row_exists(row_t row, row_t height);
         return row >= 0 && row < height;
     endfunction

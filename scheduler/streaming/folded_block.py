@@ -82,7 +82,7 @@ class FoldedBlock:
 
     @property
     def has_whole_rows(self) -> bool:
-        """Whether every row of the block's input and output maps fills a whole number of stream words."""
+        """Return whether every row of the block's input and output maps fills a whole number of stream words."""
         read = all(self.graph.type_of(port).shape.width % self.fold.m == 0 for port in self.block.inputs)
         pixels = out_pixels(self.block, self.fold)
         return read and all(out.shape.width % pixels == 0 for out in self.block.outputs)

@@ -97,7 +97,7 @@ class Array(Geometry):
 
     @property
     def intense(self) -> bool:
-        """Whether a DSP computes more products per cycle than usual for its bits: by a doubled DSP clock or six
+        """Return whether a DSP computes more products per cycle than usual for its bits: by a doubled DSP clock or six
         products.
 
         On such arrays, AXI ports and requantisers are scarce in relation to the DSPs.

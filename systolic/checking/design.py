@@ -67,7 +67,7 @@ class DesignCheck:
 
     @property
     def holds(self) -> bool:
-        """Whether each loop reaches its declared II and depth, and memories and DSPs are within the estimates."""
+        """Return whether each loop reaches its declared II and depth, and no memory or DSP exceeds its estimate."""
         loops = all(loop.holds and not loop.deeper for loop in self.loops)
         return loops and all(memory.holds for memory in self.memories) and all(row.holds for row in self.dsps)
 

@@ -52,7 +52,7 @@ class DspRow:
 
     @property
     def holds(self) -> bool:
-        """Whether the estimate covers the derived DSPs, and no products need adders that it does not count."""
+        """Return whether the estimate covers the derived DSPs, and no products need adders that it does not count."""
         return self.derived <= self.estimated and not self.balanced
 
     @property

@@ -40,7 +40,7 @@ class MemoryRow:
 
     @property
     def holds(self) -> bool:
-        """Whether the derived number of primitives is at most the estimated one, or one of them is unknown."""
+        """Return whether the derived number of primitives is at most the estimated one, or one of them is unknown."""
         return self.estimated is None or self.derived is None or self.derived <= self.estimated
 
 

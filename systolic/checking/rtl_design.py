@@ -56,7 +56,7 @@ class ClockTiming:
 
     @property
     def holds(self) -> bool:
-        """Whether the slowest path and the clock's skew and jitter fit into the time between the clock edges."""
+        """Return whether the slowest path and the clock's skew and jitter fit into the time between the clock edges."""
         return self.paths[0].ns + self.overhead_ns <= self.budget_ns
 
     def highest_mhz(self, factor: float) -> float:
@@ -105,7 +105,7 @@ class RtlCheck:
 
     @property
     def holds(self) -> bool:
-        """Whether every modelled path fits at the checked clock, and the part's data sheet allows this clock."""
+        """Return whether every modelled path fits at the checked clock, and the part's data sheet allows this clock."""
         return all(clock.holds for clock in self.clocks) and self.clock_mhz <= self.limit_mhz
 
     def values(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class Subject:
 
     @property
     def is_classifier(self) -> bool:
-        """Whether the network's only output is one value per class."""
+        """Return whether the network's only output is one value per class."""
         if self.heads or len(self.outputs) != 1:
             return False
         shape = self.network.nodes[self.outputs[0]].shape
@@ -88,7 +88,7 @@ class Subject:
 
     @property
     def sees_one_object(self) -> bool:
-        """Whether the network has a head that outputs one box per image."""
+        """Return whether the network has a head that outputs one box per image."""
         return any(head.kind == "one-object" for _, head in self.heads)
 
 

@@ -28,7 +28,7 @@ from systolic.styles.style import OpenedDesign
 
 @dataclass(frozen=True)
 class GoldenProgram:
-    """Whether the standalone C++ golden program gives the same integers as the numpy golden model.
+    """The comparison of the integers of the standalone C++ golden program with the numpy golden model.
 
     Attributes:
         first_difference: The first layer in which they differ, or None if they agree in all layers.
@@ -38,7 +38,7 @@ class GoldenProgram:
 
     @property
     def agrees(self) -> bool:
-        """Whether the C++ golden program and the numpy golden model agree in all layers."""
+        """Return whether the C++ golden program and the numpy golden model agree in all layers."""
         return self.first_difference is None
 
 
@@ -68,7 +68,7 @@ class FrameResult:
 
     @property
     def right(self) -> bool:
-        """Whether every integer equals the golden model, and the standalone program agrees if it was run."""
+        """Return whether every integer equals the golden model, and the standalone program agrees if it was run."""
         return self.mismatches == 0 and (self.golden is None or self.golden.agrees)
 
     def values(self) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class SimulationResult:
 
     @property
     def right(self) -> bool:
-        """Whether every integer of every frame equals the golden model."""
+        """Return whether every integer of every frame equals the golden model."""
         return all(frame.right for frame in self.frames)
 
     @property

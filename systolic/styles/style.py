@@ -103,7 +103,7 @@ class Plan(Displayable, Protocol):
 
     @property
     def is_traced(self) -> bool:
-        """Whether the engine is in C++, so that its cycles are traced, and not counted in SystemVerilog."""
+        """Return whether the engine is in C++, so that its cycles are traced, and not counted in SystemVerilog."""
 
 
 class OpenedDesign(Protocol):
@@ -180,8 +180,9 @@ class DesignTrace(ABC):
         return self.least_depths(self._memory(ddr_efficiency, ddr_gbps, ddr_profile), clock)
 
     def _memory(self, efficiency: float | None, gbps: float | None, profile: str | None) -> MemoryTiming:
-        board = of_design(self.design.path, self.design.manifest.board)
-        return board_memory(self.design, share_of(board, efficiency, profile), gbps)
+        if profile is not None:
+            efficiency = share_of(of_design(self.design.path, self.design.manifest.board), efficiency, profile)
+        return board_memory(self.design, efficiency, gbps)
 
     @abstractmethod
     def measured(self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None) -> CycleReport:

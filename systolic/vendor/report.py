@@ -206,7 +206,7 @@ class VendorReport:
 
     @property
     def holds(self) -> bool:
-        """Whether no value is worse than claimed, no directive was refused, and no report belongs to another design."""
+        """Return whether no value is worse than claimed, no directive refused, and no report of another design."""
         return self.comparison.holds
 
     def values(self) -> dict[str, Any]:

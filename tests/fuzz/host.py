@@ -116,7 +116,7 @@ class Case:
 
     @property
     def undisturbed(self) -> bool:
-        """Whether every call must return what was requested."""
+        """Return whether every call must return what was requested."""
         return self.closer == "nobody" and not self.beside and not self.suffers(*LOUD, *QUIET)
 
 

@@ -74,9 +74,9 @@ PHRASES: dict[str, tuple[str, str]] = {
 _PHRASE = {name: re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE) for name, (pattern, _) in PHRASES.items()}
 _ANY_PHRASE = re.compile("|".join(rf"\b(?:{pattern})\b" for pattern, _ in PHRASES.values()), re.IGNORECASE)
 
-_FRAGMENT = re.compile(r"(?:Of|What|That(?! (?:is|the)\b)|Those|Which|Whose|Who|Whom|Where|How|As)\b")
+_FRAGMENT = re.compile(r"(?:Of|What|That(?! (?:is|the)\b)|Those|Which|Whose|Who|Whom|Where|Whether|How|As)\b")
 _NO_VERB = re.compile(
-    r"(?:A|An|The|This|These|Each|Every|All|Both|Only|No|None|One|Two|Whether|If|For|In|At|By|On|To|From|With|Without|"
+    r"(?:A|An|The|This|These|Each|Every|All|Both|Only|No|None|One|Two|If|For|In|At|By|On|To|From|With|Without|"
     r"Between|After|Before|Until|Up|Per|Bits|Bytes|Words|Cycles|Names|It|Its)\b"
 )
 _FEW_WORDS = re.compile(r"(?:In|For|At|By|On|To|From|With|Without|Between|One|Two|If|Only)\b")

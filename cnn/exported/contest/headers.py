@@ -78,7 +78,7 @@ class ConfigLayer:
 
     @property
     def linear(self) -> bool:
-        """Whether the layer is a fully connected one."""
+        """Return whether the layer is a fully connected one."""
         return "IN_LEN" in self.numbers
 
 

@@ -127,7 +127,7 @@ class FileRequantiser:
 
     @cached_property
     def _added(self) -> tuple[npt.NDArray[np.bool_], Longs]:
-        """Whether each channel's offset is a whole number of sums, and that number; both [channels, 1]."""
+        """Return two arrays [channels, 1]: is a channel's offset a whole number of sums, and the nearest number?"""
         sums = np.clip(self.offset / self.ratio, -MOST_SUMS, MOST_SUMS)[:, None]
         whole = np.rint(sums)
         return np.abs(sums - whole) <= WHOLE_SUMS * np.maximum(1, np.abs(whole)), whole.astype(np.int64)

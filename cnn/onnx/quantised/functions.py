@@ -296,7 +296,7 @@ class AtNode:
 
     @property
     def read_sums(self) -> bool:
-        """Whether activations read the node's sums directly, before any quantiser."""
+        """Return whether activations read the node's sums directly, before any quantiser."""
         return self.index in self.all.readers
 
     def chosen(self, sums: FloatSums, requantiser: Requantisers) -> FunctionTables:

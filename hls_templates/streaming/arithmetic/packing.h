@@ -25,11 +25,11 @@ constexpr int WIDEST_FIELD = 23;  // bits; two fields and a borrow fit the 48 bi
 constexpr int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 constexpr int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// Whether every value of low … high fits ``port`` signed bits.
+// Return whether every value of low … high fits ``port`` signed bits.
 constexpr bool single_fits(int64_t low, int64_t high, int port) {
     return low >= -(int64_t(1) << (port - 1)) && high < (int64_t(1) << (port - 1));
 }
-// Whether every a + b · 2^shift, with a and b of low … high, fits ``port`` signed bits.
+// Return whether every a + b · 2^shift, with a and b of low … high, fits ``port`` signed bits.
 constexpr bool pair_fits(int64_t low, int64_t high, int shift, int port) {
     return single_fits(low * (int64_t(1) << shift) + low, high * (int64_t(1) << shift) + high, port);
 }

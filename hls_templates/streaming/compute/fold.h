@@ -27,12 +27,12 @@ struct fold_t {
     counter_t<SF> sf;         // the column of tiles: the word of the input vector
     counter_t<NF * SF> tile;  // nf · SF + sf, in a register, so that no address needs a multiplication
 
-    // Whether the tile is the first of its row, where sums start from 0.
+    // Return whether the tile is the first of its row, where sums start from 0.
     bool first() const {
 #pragma HLS INLINE
         return sf.value == 0;
     }
-    // Whether the tile is the last of its row, where sums are complete.
+    // Return whether the tile is the last of its row, where sums are complete.
     bool last() const {
 #pragma HLS INLINE
         return sf.last;

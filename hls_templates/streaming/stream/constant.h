@@ -7,7 +7,7 @@ constexpr int larger(int a, int b) { return a > b ? a : b; }
 constexpr int smaller(int a, int b) { return a < b ? a : b; }
 // a / b rounded up, for a ≥ 0.
 constexpr int ceiling(int a, int b) { return (a + b - 1) / b; }
-// Whether value is one of the ``count`` numbers from ``first`` on.
+// Return whether value is one of the ``count`` numbers from ``first`` on.
 constexpr bool inside(int value, int first, int count) { return value >= first && value < first + count; }
 
 // The number of positions that a window takes along one side of a map. ``size`` is the map's pixels on this side, and

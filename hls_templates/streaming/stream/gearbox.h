@@ -40,13 +40,13 @@ struct gearbox {
         }
     }
 
-    // Whether fewer than OUT units are stored, so that there is room for a word.
+    // Return whether fewer than OUT units are stored, so that there is room for a word.
     bool hungry() const {
 #pragma HLS INLINE
         return !full[OUT - 1];
     }
 
-    // Whether one more word would make at least OUT units.
+    // Return whether one more word would make at least OUT units.
     bool enough() const {
 #pragma HLS INLINE
         return IN >= OUT || full[larger(OUT - IN - 1, 0)];

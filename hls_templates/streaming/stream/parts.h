@@ -5,7 +5,7 @@
 
 #include "counter.h"
 
-// Whether LANES divides each of the numbers that follow it.
+// Return whether LANES divides each of the numbers that follow it.
 template <int LANES>
 constexpr bool divides_all() {
     return true;

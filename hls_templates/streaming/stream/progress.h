@@ -32,7 +32,7 @@ struct progress_t {
 
     progress_t() : frame(0) {}
 
-    // Whether fewer than ``frames`` frames are complete.
+    // Return whether fewer than ``frames`` frames are complete.
     bool before(int frames) const {
 #pragma HLS INLINE
         return frame < frames;

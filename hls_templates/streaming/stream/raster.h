@@ -11,7 +11,7 @@ struct raster_t {
     counter_t<HEIGHT> y;             // the row
     counter_t<STRIDE> odd_x, odd_y;  // x and y modulo the stride
 
-    // Whether the stride divides both the row and the column.
+    // Return whether the stride divides both the row and the column.
     bool on_grid() const {
 #pragma HLS INLINE
         return odd_x.value == 0 && odd_y.value == 0;

@@ -87,45 +87,45 @@ struct scan_t {
         wait.open = PLAN::LAG > 0;
     }
 
-    // Whether a word of the ``frames`` frames has still to be read or written.
+    // Return whether a word of the ``frames`` frames has still to be read or written.
     bool before(int frames) const {
 #pragma HLS INLINE
         return taken < frames || left < frames;
     }
 
-    // Whether the iteration reads an input word. Outside of the map the scan steps without an input.
+    // Return whether the iteration reads an input word. Outside of the map the scan steps without an input.
     bool takes(int frames) const {
 #pragma HLS INLINE
         return taken < frames && in_y.value < PLAN::HEIGHT && in_x.value < PLAN::IN;
     }
 
-    // Whether this bundle has window positions, if its row has any.
+    // Return whether this bundle has window positions, if its row has any.
     bool at_column() const {
 #pragma HLS INLINE
         return odd_x.value == 0 && out_x.value < PLAN::OUT * PLAN::PERIOD;
     }
 
-    // Whether the iteration completes windows and writes an output word.
+    // Return whether the iteration completes windows and writes an output word.
     bool emits() const {
 #pragma HLS INLINE
         return !wait.open && odd_y.value == 0 && out_y.value < PLAN::OUT_HEIGHT * PLAN::STRIDE && at_column();
     }
 
-    // Whether tap row ky of the windows is inside the map.
+    // Return whether tap row ky of the windows is inside the map.
     bool row_inside(int ky) const {
 #pragma HLS INLINE
         const int y = int(out_y.value) - PLAN::TOP + ky * PLAN::DILATION;
         return y >= 0 && y < PLAN::HEIGHT;
     }
 
-    // Whether tap column kx of the step's position m is inside the map.
+    // Return whether tap column kx of the step's position m is inside the map.
     bool column_inside(int m, int kx) const {
 #pragma HLS INLINE
         const int x = int(out_x.value) * PLAN::PIXELS_IN - PLAN::LEFT + m * PLAN::STRIDE + kx * PLAN::DILATION;
         return x >= 0 && x < PLAN::PIXELS_WIDE;
     }
 
-    // Whether this step completes the last windows of a frame.
+    // Return whether this step completes the last windows of a frame.
     bool ends() const {
 #pragma HLS INLINE
         return emits() && out_y.value == (PLAN::OUT_HEIGHT - 1) * PLAN::STRIDE &&

@@ -126,7 +126,7 @@ inline void row_step(const words_t &words, const weights_t &weights, bool nibble
     step = step == last_step ? 0 : step + 1;
 }
 
-// Whether the lanes are nibbles: with 4 bits, a pixel value of 8 bits is read as two nibbles.
+// Return whether the lanes are nibbles: with 4 bits, a pixel value of 8 bits is read as two nibbles.
 inline bool takes_nibbles(const pass_t &pass) {
 #pragma HLS INLINE
     return VALUE_BITS == 4 && pass.pixel_input;

@@ -43,7 +43,7 @@ struct row_cursor_t {
     countdown_t bursts, phases, strides;  // pieces of the row, rows of the row stride, row strides of the port
 };
 
-// Whether a padded row is in the map, and not in the padding above or below it.
+// Return whether a padded row is in the map, and not in the padding above or below it.
 inline bool row_exists(const pass_t &pass, int row) {
 #pragma HLS INLINE
     return row >= pass.pad_top && row < pass.pad_top + pass.in_height;

@@ -38,8 +38,8 @@ struct tile_rows_t {
     int16_t saved;  // rows after the pool
 };
 
-// Whether the output is upsampled, which is always by a factor of 2. UPSCALE is 1 in engines for networks without an
-// upsample; these have no logic for it.
+// Return whether the output is upsampled, which is always by a factor of 2. UPSCALE is 1 in engines for networks without
+// an upsample; these have no logic for it.
 inline bool upscales(const pass_t &pass) {
 #pragma HLS INLINE
     return UPSCALE > 1 && pass.upscale > 1;
@@ -180,7 +180,7 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
 #pragma HLS DEPENDENCE variable = kept type = inter false
         // Columns of a row, counted in ``x``. A column takes one cycle per group of SAVE_ROWS output rows.
         const bool odd = (x & 1) != 0, arrived = x == last_arrival, first_group = (group == 0) & !repeats;
-        // Whether a window is complete. Without a pool: at every column. With stride 1: from the second column on. With
+        // True if a window is complete. Without a pool: at every column. With stride 1: from the second column on. With
         // stride 2: at every second column, and at the last one if the width is odd. If places are compared or
         // multiplied: at the last place.
         const bool complete = (plain & last_place) | (lagging & (x != 0)) | (halving & (odd | arrived));

@@ -66,8 +66,8 @@ inline int kept_pitch(const pass_t &pass) {
 static const int SAVE_PORTS = MAP_PORTS + (ADDED_MAPS > 0 ? 1 : 0);
 static const int CHUNK_READERS = MAP_PORTS + (ADDED_MAPS > 0 ? 2 : 0);
 
-// Whether a port receives the chunks of this pass. Ports below MAP_PORTS write results, port MAP_PORTS writes sums, and
-// the number after it is read_added, which reads the residual map from DDR.
+// Return whether a port receives the chunks of this pass. Ports below MAP_PORTS write results, port MAP_PORTS writes sums,
+// and the number after it is read_added, which reads the residual map from DDR.
 inline bool takes_chunks(const pass_t &pass, int port) {
 #pragma HLS INLINE
     if (port > MAP_PORTS) return adds_from_ddr(pass);

@@ -127,13 +127,15 @@ class Operands:
 
     @property
     def is_one_bit(self) -> bool:
-        """Whether the weight or the activation has one bit (BIPOLAR). It selects the other operand's sign and needs no
-        multiplier."""
+        """Return whether the weight or the activation has one bit (BIPOLAR).
+
+        That bit selects the other operand's sign and needs no multiplier.
+        """
         return min(self.weight_bits, self.value_bits) == 1
 
     @property
     def are_one_bit(self) -> bool:
-        """Whether weight and activation both have one bit. Products are XNORs then, and a sum counts ones."""
+        """Return whether weight and activation both have one bit. Products are XNORs then, and a sum counts ones."""
         return max(self.weight_bits, self.value_bits) == 1
 
 

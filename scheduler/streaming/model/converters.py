@@ -107,7 +107,7 @@ class Words:
 
     @property
     def are_in_order(self) -> bool:
-        """Whether the words carry all values of a pixel before any value of the next pixel."""
+        """Return whether the words carry all values of a pixel before any value of the next pixel."""
         return self.pixels == 1 or self.lanes == self.values
 
 

@@ -96,7 +96,7 @@ class _Place:
 
     @property
     def leaves(self) -> bool:
-        """Whether a sink reads the block's output, which then has no channel padding unless ``pad_ends`` is set."""
+        """Return whether a sink reads the block's output, which has no channel padding then unless ``pad_ends``."""
         sinks = (block for block in self.graph.blocks if isinstance(block.op, g.Sink))
         return not self.options.pad_ends and any(sink.inputs[0].block == self.index for sink in sinks)
 

@@ -42,7 +42,7 @@ class Engine(Protocol[S]):
 
     @property
     def fetches_alone(self) -> bool:
-        """Whether the engine fetches the program words of a pass before it, in a loop that runs alone."""
+        """Return whether the engine fetches the program words of a pass before it, in a loop that runs alone."""
         ...
 
     # --- cycles of a pass

@@ -232,7 +232,7 @@ class PassGrid:
 
     @cached_property
     def streams(self) -> npt.NDArray[np.bool_]:
-        """Whether the pass reads the weights from DDR again for every row tile, per array and tiling."""
+        """Return whether the pass reads the weights from DDR again for every row tile, per array and tiling."""
         return np.asarray((self.tilings.weights_resident == 0) & (self.tilings.inputs_resident == 0))
 
     @cached_property

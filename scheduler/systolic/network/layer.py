@@ -104,13 +104,12 @@ class Layer:
 
     @property
     def compared(self) -> bool:
-        """Whether the layer is a max pool of its own, which compares the pixels of a window and does not multiply
-        them."""
+        """Return whether the layer is a max pool of its own, which compares the pixels of a window."""
         return self.window != (1, 1)
 
     @property
     def combines_maps(self) -> bool:
-        """Whether the layer adds or multiplies several maps, on the array or in the output stage."""
+        """Return whether the layer adds or multiplies several maps, on the array or in the output stage."""
         return self.summed > 1 or self.added is not None
 
     @property
@@ -120,7 +119,7 @@ class Layer:
 
     @property
     def reads_pixels(self) -> bool:
-        """Whether the layer reads the input image and not a feature map."""
+        """Return whether the layer reads the input image and not a feature map."""
         return self.input == 0
 
     @property

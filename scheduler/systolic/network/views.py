@@ -54,7 +54,7 @@ class Span:
 
     @property
     def is_map(self) -> bool:
-        """Whether the range covers all channels of the stored map."""
+        """Return whether the range covers all channels of the stored map."""
         return self.end - self.first == self.channels
 
     def blocks(self, lanes: int) -> int:

@@ -45,7 +45,7 @@ class Truth:
 
     @property
     def counts(self) -> bool:
-        """Whether a detector must find the object: it is neither difficult (VOC) nor a crowd (COCO)."""
+        """Return whether a detector must find the object: it is neither difficult (VOC) nor a crowd (COCO)."""
         return not (self.difficult or self.crowd)
 
 
@@ -99,7 +99,7 @@ class LabelledSet:
 
     @property
     def is_labelled(self) -> bool:
-        """Whether at least one image has labels."""
+        """Return whether at least one image has labels."""
         return any(picture.truths is not None or picture.category is not None for picture in self.pictures)
 
 

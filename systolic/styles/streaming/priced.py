@@ -60,7 +60,7 @@ class PricedFolding:
 
     @property
     def fits(self) -> bool:
-        """Whether the estimated resources are within the budget of the search, or the board after a trace.
+        """Return whether the estimated resources are within the budget of the search, or the board after a trace.
 
         After a trace has sized the FIFOs, the resources must be within the whole board instead.
         """

@@ -84,7 +84,7 @@ class SystolicOptions(HardwareOptions):
 
     @property
     def dsp_registers(self) -> bool:
-        """Whether DSPs pass weights on in their registers, as in an RTL engine with six products per DSP."""
+        """Return whether DSPs pass weights on in their registers, as in an RTL engine with six products per DSP."""
         return language_named(self.engine).dsp_registers(self.dsp_products)
 
     @property

@@ -78,7 +78,7 @@ class PricedSchedule:
 
     @property
     def fits(self) -> bool:
-        """Whether the estimated resources are within the board's resources."""
+        """Return whether the estimated resources are within the board's resources."""
         return self.usage.fits(self.board)
 
     @property

@@ -49,7 +49,7 @@ class Comparison:
 
     @property
     def holds(self) -> bool:
-        """Whether no value is worse than claimed, no directive was refused, and no report belongs to another design."""
+        """Return whether no value is worse than claimed, no directive refused, and no report of another design."""
         return not (self.verdicts[WORSE] or self.conflicts or self.refused)
 
     @property

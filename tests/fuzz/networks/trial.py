@@ -94,7 +94,7 @@ class Trial:
 
     @property
     def late(self) -> bool:
-        """Whether the case hangs."""
+        """Return whether the case hangs."""
         now = time.monotonic()
         if not self._waits and now - self._seen > WAIT_SECONDS:
             used = _used_by(self._process.pid or 0)

@@ -369,7 +369,7 @@ module load_places_proof
             if (next[2][m]) assert (number_t'(s3_turn) < ROWS && s3_words[of_three][!s3_odd[m]] == value);
             if (low[3][m]) assert (s4_words[m][s4_odd[m]] == value);
             if (next[3][m]) assert (s4_words[m][!s4_odd[m]] == value);
-            // Whether the row is in the map.
+            // True if the row is in the map.
             if (s1_valid) assert (in_map[0][m] == (s1_block && s1_row + row_t'(m * pass.stride) >= 0
                 && s1_row + row_t'(m * pass.stride) < row_t'(pass.in_height)));
             if (s2_valid) assert (s2_exists[m] == in_map[1][m]);

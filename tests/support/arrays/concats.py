@@ -81,5 +81,5 @@ STAYING = {
     "cross stage": (True, False, False, True, True, True, False),
     "halved": (True, True, True, True, True, False),
 }
-"""Whether the map of each layer stays on chip. A map does not stay if it would be written to the buffer that its own
+"""For each layer, True if its map stays on chip. A map does not stay if it would be written to the buffer that its own
 layer reads, or if its only partner in a concat does not stay."""

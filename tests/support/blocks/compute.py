@@ -190,7 +190,7 @@ class Activation:
     constants: tuple[Ints, ...]
     apply: Callable[[Ints], Ints]
     by_channel: bool = True
-    """Whether the constants are per channel. Others are passed in their own order."""
+    """True if the constants are per channel. Others are passed in their own order."""
 
     def type(self, pe: int, folds: int) -> str:
         return self.cpp.replace("PE", str(pe)).replace("NF", str(folds))

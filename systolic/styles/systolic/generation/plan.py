@@ -30,7 +30,7 @@ class SystolicPlan:
 
     @property
     def is_traced(self) -> bool:
-        """Whether the engine is in C++, so that its cycles are traced."""
+        """Return whether the engine is in C++, so that its cycles are traced."""
         return language_named(self.mapping.schedule.array.engine).is_traced
 
     def values(self) -> dict[str, Any]:
