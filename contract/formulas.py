@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from contract.geometry import Geometry
 
-LEAPS = 4
+MAX_STRIDED_ROWS = 4
 """Limit for the row strides that move together from a map buffer if the stride is above 2 (map_buffer.h)."""
 
 Numbers = npt.NDArray[Any]
@@ -110,14 +110,14 @@ def phases(p: Words, _g: Geometry) -> Numbers:
     return np.asarray(np.minimum(np.maximum(1, p.stride), p.kernel_height))
 
 
-def moved_together(stride: int, rows: int) -> int:
+def row_strides_per_cycle(stride: int, rows: int) -> int:
     """Return how many row strides (groups of ``stride`` input rows) a map buffer delivers per cycle (map_buffer.h).
 
     With stride 2, the rows read have one parity; with an even number of banks they occupy every second bank. With a
-    larger stride, at most LEAPS rows move together, as long as their banks differ.
+    larger stride, at most MAX_STRIDED_ROWS rows move together, as long as their banks differ.
     """
     if stride > 2:
-        return next((count for count in range(1, LEAPS) if count * stride % rows == 0), LEAPS)
+        return next((count for count in range(1, MAX_STRIDED_ROWS) if count * stride % rows == 0), MAX_STRIDED_ROWS)
     return rows // 2 if stride == 2 and rows % 2 == 0 else rows
 
 
@@ -126,7 +126,7 @@ def first_loads(p: Words, g: Geometry) -> Numbers:
 
 
 def first_moves(p: Words, g: Geometry) -> Numbers:
-    together = np.array([moved_together(int(stride), g.rows) for stride in p.stride], np.int64)
+    together = np.array([row_strides_per_cycle(int(stride), g.rows) for stride in p.stride], np.int64)
     return np.asarray(divide_up(g.rows + p.ahead, together) * p.slot_words)
 
 

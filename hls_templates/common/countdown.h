@@ -4,36 +4,36 @@
 #ifndef SYSTOLIC_COUNTDOWN_H
 #define SYSTOLIC_COUNTDOWN_H
 
-// Counts of one loop. A *turn* is one iteration.
+// Counts of one loop.
 struct countdown_t {
-    int left;            // turns after this one
-    bool last;           // whether this is the last turn
-    int turns_less_one;  // turns of the loop, minus 1: the start value of ``left``
-    bool single;         // start value of ``last``: the loop has one turn
+    int remaining;          // iterations after this one
+    bool last;              // whether this is the last iteration
+    int initial_remaining;  // iterations of the loop, minus 1: the start value of ``remaining``
+    bool initial_last;      // start value of ``last``: the loop has one iteration
 };
 
-// Begin the first turn again.
-inline void restart(countdown_t &count) {
+// Begin the first iteration again.
+inline void restart_countdown(countdown_t &count) {
 #pragma HLS INLINE
-    count.left = count.turns_less_one;
-    count.last = count.single;
+    count.remaining = count.initial_remaining;
+    count.last = count.initial_last;
 }
 
-// Begin a loop of ``turns`` turns, at least 1.
-inline void begin(countdown_t &count, int turns) {
+// Begin a loop of ``iterations`` iterations, at least 1.
+inline void start_countdown(countdown_t &count, int iterations) {
 #pragma HLS INLINE
-    count.turns_less_one = turns - 1;
-    count.single = turns == 1;
-    restart(count);
+    count.initial_remaining = iterations - 1;
+    count.initial_last = iterations == 1;
+    restart_countdown(count);
 }
 
-// If ``step`` is set, advance to the next turn; after the last turn, begin the first turn again.
+// If ``step`` is set, advance to the next iteration; after the last one, begin the first one again.
 inline void count_down(countdown_t &count, bool step) {
 #pragma HLS INLINE
-    const bool before_last = count.left == 1;
+    const bool before_last = count.remaining == 1;
     if (step) {
-        count.left = count.last ? count.turns_less_one : count.left - 1;
-        count.last = count.last ? count.single : before_last;
+        count.remaining = count.last ? count.initial_remaining : count.remaining - 1;
+        count.last = count.last ? count.initial_last : before_last;
     }
 }
 

@@ -13,7 +13,7 @@ namespace {
 using namespace systolic::trace;
 
 // Return the text as a JSON string, without control characters.
-std::string escaped(const std::string &text) {
+std::string escape_json(const std::string &text) {
     std::string result = "\"";
     for (char c : text) {
         if (c == '"' || c == '\\') result += '\\';
@@ -38,12 +38,12 @@ public:
     }
     Json &key(const char *name) {
         comma();
-        text_ += escaped(name) + ":";
+        text_ += escape_json(name) + ":";
         fresh_ = true;
         return *this;
     }
-    Json &value(const std::string &text) { return raw(escaped(text)); }
-    Json &value(const char *text) { return raw(escaped(text)); }
+    Json &value(const std::string &text) { return raw(escape_json(text)); }
+    Json &value(const char *text) { return raw(escape_json(text)); }
     Json &value(std::int64_t number) { return raw(std::to_string(number)); }
     Json &value(bool truth) { return raw(truth ? "true" : "false"); }
     const std::string &text() const { return text_; }
@@ -119,7 +119,7 @@ std::string describe() {
     return json.text();
 }
 
-void tell_lane(Json &json, const ProcessResult &process) {
+void write_lane(Json &json, const ProcessResult &process) {
     static const char *const names[] = {"input", "space", "memory"};
     json.key("lane").open('{').key("bin_cycles").value(std::int64_t(1) << process.lane.shift);
     for (int kind = 0; kind < 3; ++kind) {
@@ -130,19 +130,19 @@ void tell_lane(Json &json, const ProcessResult &process) {
     json.close('}');
 }
 
-void tell_processes(Json &json, const RegionResult &result, bool lanes) {
+void write_processes(Json &json, const RegionResult &result, bool lanes) {
     json.key("processes").open('[');
     for (const ProcessResult &process : result.processes) {
         json.open('{').key("end").value(process.end).key("wait_input").value(process.waits[kWaitInput]);
         json.key("wait_space").value(process.waits[kWaitSpace]).key("wait_memory").value(process.waits[kWaitMemory]);
         json.key("iterations").value(std::int64_t(process.iterations));
-        if (lanes) tell_lane(json, process);
+        if (lanes) write_lane(json, process);
         json.close('}');
     }
     json.close(']');
 }
 
-void tell_streams(Json &json, const RegionResult &result) {
+void write_streams(Json &json, const RegionResult &result) {
     json.key("streams").open('[');
     for (const StreamResult &stream : result.streams) {
         json.open('{').key("depth").value(stream.depth).key("max_occupancy").value(stream.max_occupancy);
@@ -151,7 +151,7 @@ void tell_streams(Json &json, const RegionResult &result) {
     json.close(']');
 }
 
-void tell_bundles(Json &json, const RegionResult &result) {
+void write_bundles(Json &json, const RegionResult &result) {
     json.key("bundles").open('[');
     for (const BundleResult &bundle : result.bundles) {
         json.open('{').key("bundle").value(std::int64_t(bundle.bundle)).key("write").value(bundle.write);
@@ -163,7 +163,7 @@ void tell_bundles(Json &json, const RegionResult &result) {
     json.close(']');
 }
 
-void tell_ring(Json &json, const RegionResult &result) {
+void write_ring(Json &json, const RegionResult &result) {
     static const char *const waits[] = {"data", "space", "memory", "memory", "memory", "memory", "memory"};
     json.key("ring").open('[');
     for (const Blocked &blocked : result.ring) {
@@ -175,7 +175,7 @@ void tell_ring(Json &json, const RegionResult &result) {
     json.close(']');
 }
 
-void tell_frames(Json &json, const RegionResult &result) {
+void write_frames(Json &json, const RegionResult &result) {
     json.key("interval").value(result.interval).key("frame_ends").open('[');
     for (std::int64_t end : result.frame_ends) json.value(end);
     json.close(']');
@@ -187,11 +187,11 @@ std::string solve_text(std::int64_t number, const Options &options, const std::i
     const RegionResult result = solve_region(record(), region, options, depths, in_memory);
     Json json;
     json.open('{').key("cycles").value(result.cycles).key("limited").value(result.limited);
-    tell_processes(json, result, options.timeline_bins > 0 && !result.limited);
-    tell_streams(json, result);
-    tell_bundles(json, result);
-    tell_ring(json, result);
-    tell_frames(json, result);
+    write_processes(json, result, options.timeline_bins > 0 && !result.limited);
+    write_streams(json, result);
+    write_bundles(json, result);
+    write_ring(json, result);
+    write_frames(json, result);
     json.close('}');
     return json.text();
 }
@@ -204,7 +204,7 @@ std::string error_text(const char *sentence) {
 
 // Return the text of ``action``, or an error as JSON. It is stored in ``text``, which outlives the call.
 template <typename Action>
-const char *guarded(std::string &text, Action action) {
+const char *catch_errors(std::string &text, Action action) {
     try {
         text = action();
     } catch (const std::exception &error) {
@@ -236,13 +236,13 @@ std::int64_t systolic_trace_regions() { return std::int64_t(record().regions.siz
 
 const char *systolic_trace_describe() {
     static std::string text;
-    return guarded(text, [] { return describe(); });
+    return catch_errors(text, [] { return describe(); });
 }
 
 const char *systolic_trace_solve(std::int64_t region, const Options *options, const std::int64_t *depths,
                                  const std::int64_t *in_memory) {
     static std::string text;
-    return guarded(text, [=] { return solve_text(region, *options, depths, in_memory); });
+    return catch_errors(text, [=] { return solve_text(region, *options, depths, in_memory); });
 }
 
 std::int64_t systolic_trace_cycles(std::int64_t region, const Options *options, const std::int64_t *depths,

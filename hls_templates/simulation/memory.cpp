@@ -9,7 +9,7 @@ namespace trace {
 namespace {
 
 // Add bytes to the bin of cycle ``start``. The width of the bins is doubled until there is a bin for it.
-void add_moved(BundleResult &result, std::int64_t start, std::int64_t bytes) {
+void add_transferred(BundleResult &result, std::int64_t start, std::int64_t bytes) {
     std::vector<std::int64_t> &moved = result.moved;
     if (moved.empty()) return;
     const std::size_t half = moved.size() / 2;
@@ -29,7 +29,7 @@ Channel::Channel(const Options &options, int process_number, Port *the_port, std
       latency_(write ? options.write_latency : options.read_latency), max_beats_(options.max_burst_beats),
       capacity_(options.write_outstanding * options.max_burst_beats),
       // The adapter stores outstanding × burst beats (UG1399, "Options for Controlling AXI4 Burst Behavior").
-      beat_times_(outstanding_ * max_beats_ + kChunkOfDdr), part_times_(outstanding_) {}
+      beat_times_(outstanding_ * max_beats_ + kDdrChunkBytes), part_times_(outstanding_) {}
 
 void Channel::declare(const Burst &burst, std::int64_t now) {
     std::int64_t left = std::int64_t(burst.beats);
@@ -44,29 +44,29 @@ void Channel::declare(const Burst &burst, std::int64_t now) {
     }
 }
 
-std::int64_t Channel::load_ready() { return moved_ < served_ ? beat_times_[moved_] : kUnknown; }
+std::int64_t Channel::load_ready() { return transferred_ < served_ ? beat_times_[transferred_] : kUnknown; }
 
 void Channel::load(std::int64_t now) {
-    ++moved_;
-    if (++moved_beats_ < parts_[moving_].beats) return;
-    part_times_[std::int64_t(moving_)] = now;
-    ++moving_;
-    moved_beats_ = 0;
+    ++transferred_;
+    if (++transferred_part_beats_ < parts_[transfer_part_].beats) return;
+    part_times_[std::int64_t(transfer_part_)] = now;
+    ++transfer_part_;
+    transferred_part_beats_ = 0;
 }
 
 std::int64_t Channel::store_ready() {
-    if (moved_ < capacity_) return 0;
-    return moved_ - capacity_ < served_ ? beat_times_[moved_ - capacity_] + 1 : kUnknown;
+    if (transferred_ < capacity_) return 0;
+    return transferred_ - capacity_ < served_ ? beat_times_[transferred_ - capacity_] + 1 : kUnknown;
 }
 
 void Channel::store(std::int64_t now) {
-    ++moved_;
-    if (++moved_beats_ < parts_[moving_].beats) return;
+    ++transferred_;
+    if (++transferred_part_beats_ < parts_[transfer_part_].beats) return;
     // Conservative mode, the default: an address is sent after all its data, so that no partial burst blocks the
     // memory.
-    parts_[moving_].asked = now + 1;
-    ++moving_;
-    moved_beats_ = 0;
+    parts_[transfer_part_].requested = now + 1;
+    ++transfer_part_;
+    transferred_part_beats_ = 0;
 }
 
 std::int64_t Channel::response_ready() {
@@ -82,11 +82,12 @@ std::int64_t Channel::earliest() {
     if (serving_ == parts_.size()) return kNever;
     if (served_beats_ > 0) return port->next_free;
     const Part &part = parts_[serving_];
-    if (part.asked == kUnknown) return kNever;
-    std::int64_t time = std::max(part.asked, issued_ + 1);
+    if (part.requested == kUnknown) return kNever;
+    std::int64_t time = std::max(part.requested, issued_ + 1);
     const std::int64_t slot = std::int64_t(serving_) - outstanding_;
     if (slot >= 0) {
-        if (!write && slot >= std::int64_t(moving_)) return kNever;  // the data of an earlier part is not taken yet
+        if (!write && slot >= std::int64_t(transfer_part_))
+            return kNever;  // the data of an earlier part is not taken yet
         time = std::max(time, part_times_[slot] + 1);
     }
     return std::max(time, port->next_free);
@@ -94,7 +95,7 @@ std::int64_t Channel::earliest() {
 
 std::int64_t Channel::chunk_beats() const {
     const std::int64_t left = parts_[serving_].beats - served_beats_;
-    return std::min(left, std::max<std::int64_t>(1, kChunkOfDdr / beat_bytes));
+    return std::min(left, std::max<std::int64_t>(1, kDdrChunkBytes / beat_bytes));
 }
 
 std::int64_t Channel::serve(std::int64_t start, double cycles_per_beat) {
@@ -110,7 +111,7 @@ std::int64_t Channel::serve(std::int64_t start, double cycles_per_beat) {
     port->next_free = start + beats;
     port->result.busy += beats;
     port->result.bytes += beats * beat_bytes;
-    add_moved(port->result, start, beats * beat_bytes);
+    add_transferred(port->result, start, beats * beat_bytes);
     if (served_beats_ == parts_[serving_].beats) finish_part(beat_times_[served_ - 1]);
     return beat_times_[first] + (write ? 1 : 0);
 }

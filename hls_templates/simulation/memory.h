@@ -15,16 +15,16 @@ namespace trace {
 
 constexpr std::int64_t kUnknown = -1;
 constexpr std::int64_t kNever = INT64_MAX;
-constexpr std::int64_t kChunkOfDdr = 64;
+constexpr std::int64_t kDdrChunkBytes = 64;
 constexpr std::int64_t kPage = 4096;  // bytes; an AXI burst must not cross such a boundary
 
-// The times of the last elements of a queue, by element number. Older times are overwritten. ``least``: the number of
-// elements that it must hold.
+// The times of the last elements of a queue, by element number. Older times are overwritten. ``min_size``: the number
+// of elements that it must hold.
 class TimeRing {
 public:
-    explicit TimeRing(std::int64_t least = 1) {
+    explicit TimeRing(std::int64_t min_size = 1) {
         std::int64_t size = 1;
-        while (size < least) size *= 2;
+        while (size < min_size) size *= 2;
         times_.resize(std::size_t(size));
         mask_ = std::uint64_t(size - 1);
     }
@@ -37,7 +37,7 @@ private:
 
 // A part of a burst, as it is sent to DDR.
 struct Part {
-    std::int64_t asked;  // read: when requested; write: when its last beat is in the buffer, kUnknown before
+    std::int64_t requested;  // read: when requested; write: when its last beat is in the buffer, kUnknown before
     std::int64_t beats;
     bool last;  // the last part of its burst
 };
@@ -81,9 +81,9 @@ private:
     std::size_t serving_ = 0;        // the part that is served
     std::int64_t served_beats_ = 0;  // beats of that part
     std::int64_t issued_ = -1;       // when the last part was requested
-    std::size_t moving_ = 0;         // the part that the process loads from or stores to
-    std::int64_t moved_beats_ = 0;
-    std::int64_t moved_ = 0;               // beats that the process has transferred
+    std::size_t transfer_part_ = 0;  // the part that the process loads from or stores to
+    std::int64_t transferred_part_beats_ = 0;
+    std::int64_t transferred_ = 0;         // beats that the process has transferred
     std::int64_t served_ = 0;              // beats that DDR has transferred
     TimeRing beat_times_;                  // read: arrival; write: departure
     TimeRing part_times_;                  // read: when its last beat was taken; write: when it was answered

@@ -199,7 +199,7 @@ private:
     void commit(Process &process, Code code, std::int64_t now);
     void stall(Process &process, std::int64_t now, std::int64_t ready, Code cause);
     bool block(Process &process, Code code, Channel *channel);
-    void tell_frames(const Fifo &fifo, RegionResult &result) const;
+    void collect_frames(const Fifo &fifo, RegionResult &result) const;
     RegionResult collect();
     std::vector<Blocked> find_ring() const;
     int waits_for(const Process &process) const;
@@ -264,13 +264,13 @@ void RegionSolver::open_channel(const TraceRecord &trace, std::size_t number, Co
 }
 
 RegionResult RegionSolver::solve() {
-    std::size_t alive = processes_.size();
-    while (alive > 0) {
+    std::size_t unfinished = processes_.size();
+    while (unfinished > 0) {
         bool progress = false;
         for (Process &process : processes_) {
             if (process.finished) continue;
             progress |= advance(process);
-            alive -= process.finished;
+            unfinished -= process.finished;
         }
         if (options_.limit > 0 && latest_ > options_.limit) {
             RegionResult result;
@@ -278,7 +278,7 @@ RegionResult RegionSolver::solve() {
             result.cycles = latest_;
             return result;
         }
-        if (alive == 0 || progress) continue;
+        if (unfinished == 0 || progress) continue;
         const auto waiting = [this](const Channel &channel) {
             return processes_[std::size_t(channel.process)].blocked_on == &channel;
         };
@@ -508,7 +508,7 @@ std::vector<Blocked> RegionSolver::find_ring() const {
 }
 
 // Add the frame ends of one stream to the result.
-void RegionSolver::tell_frames(const Fifo &fifo, RegionResult &result) const {
+void RegionSolver::collect_frames(const Fifo &fifo, RegionResult &result) const {
     const std::size_t frames = fifo.frame_ends.size();
     result.frame_ends.resize(std::max(result.frame_ends.size(), frames));
     for (std::size_t i = 0; i < frames; ++i) result.frame_ends[i] = std::max(result.frame_ends[i], fifo.frame_ends[i]);
@@ -531,7 +531,7 @@ RegionResult RegionSolver::collect() {
         fifo.merge();
         fifo.result.depth = fifo.depth;
         result.streams.push_back(fifo.result);
-        tell_frames(fifo, result);
+        collect_frames(fifo, result);
     }
     for (const auto &port : ports_) result.bundles.push_back(port.second->result);
     if (stuck) result.ring = find_ring();

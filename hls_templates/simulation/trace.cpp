@@ -60,7 +60,7 @@ struct Session {
 
 Session session;
 
-std::string quoted(const std::string &name) { return "'" + name + "'"; }
+std::string quote(const std::string &name) { return "'" + name + "'"; }
 
 void close_run() {
     if (!session.run_open) return;
@@ -105,7 +105,7 @@ void close_process() {
     for (const auto &bundle : session.beats) {
         if (bundle.second.left == 0) continue;
         throw StreamError(
-            "process " + quoted(session.process().name) + " declares bursts of " +
+            "process " + quote(session.process().name) + " declares bursts of " +
             std::to_string(bundle.second.declared) + " beats on bundle " + std::to_string(bundle.first / 2) + " and " +
             (bundle.first % 2 ? "stores" : "loads") + " " + std::to_string(bundle.second.left) +
             " fewer; declare the number that is transferred, because the port would hang or waste the rest");
@@ -120,7 +120,7 @@ void open_region(long label, bool top) {
 }
 
 // Code of the top function between two regions is a region with one process.
-void need_process() {
+void ensure_process() {
     if (session.process_open) return;
     if (session.in_region) {
         throw StreamError("region " + std::to_string(session.region().label) +
@@ -153,12 +153,12 @@ const char *verb_of(Kind kind) {
 
 std::string port_name(Code code) {
     if (kind_of(code) <= kWrite || kind_of(code) == kForward)
-        return "stream " + quoted(session.region().streams[index_of(code)].name);
+        return "stream " + quote(session.region().streams[index_of(code)].name);
     return "bundle " + std::to_string(index_of(code));
 }
 
 [[noreturn]] void fail_port(Code code, std::int64_t times, const Run &run) {
-    throw StreamError("process " + quoted(session.process().name) + " " + verb_of(kind_of(code)) + " " +
+    throw StreamError("process " + quote(session.process().name) + " " + verb_of(kind_of(code)) + " " +
                       port_name(code) + " " + std::to_string(times) + " times in an iteration of II " +
                       std::to_string(run.ii) + " and depth " + std::to_string(run.depth) +
                       "; a port serves one access per cycle: raise the II or widen the element");
@@ -172,7 +172,7 @@ Place place_of(Kind kind) {
 bool is_port(Kind kind) { return kind <= kStore || kind == kForward; }
 
 // Return (stage, code) of each access: the first read is at stage 0, the last write at stage depth − 1.
-std::vector<std::pair<std::int64_t, Code>> staged(const std::vector<Code> &raw, const Run &run, Place place) {
+std::vector<std::pair<std::int64_t, Code>> assign_stages(const std::vector<Code> &raw, const Run &run, Place place) {
     const std::vector<std::int64_t> order = ordinals(raw);
     std::unordered_map<Code, std::int64_t> total;
     for (std::size_t i = 0; i < raw.size(); ++i) total[raw[i]] = order[i] + 1;
@@ -210,7 +210,7 @@ Pattern make_pattern(const std::vector<Code> &raw, const Run &run) {
         pattern.loads |= kind_of(code) == kLoad;
     }
     for (int place = 0; place < kPlaces; ++place) {
-        append_groups(pattern, pattern.groups[place], staged(raw, run, Place(place)));
+        append_groups(pattern, pattern.groups[place], assign_stages(raw, run, Place(place)));
     }
     return pattern;
 }
@@ -268,7 +268,7 @@ void check_streams(const RegionRecord &region) {
     for (const StreamRecord &stream : region.streams) {
         if (stream.reads == stream.writes) continue;
         throw StreamError("region " + std::to_string(region.label) + " writes " + std::to_string(stream.writes) +
-                          " elements to stream " + quoted(stream.name) + " and reads " + std::to_string(stream.reads) +
+                          " elements to stream " + quote(stream.name) + " and reads " + std::to_string(stream.reads) +
                           "; a region must empty its streams");
     }
 }
@@ -292,7 +292,7 @@ void burst(long bundle, std::int64_t address, std::int64_t beats, bool write) {
                           std::to_string(beats));
     }
     if (beats == 0) return;
-    need_process();
+    ensure_process();
     OpenBeats &open = session.beats[std::uint32_t(bundle) * 2 + write];
     ++open.bursts;
     open.declared += beats;
@@ -302,7 +302,7 @@ void burst(long bundle, std::int64_t address, std::int64_t beats, bool write) {
 }
 
 void beat(long bundle, std::int64_t index, std::size_t beat_bytes, bool write) {
-    need_process();
+    ensure_process();
     const std::uint32_t number = std::uint32_t(bundle);
     std::int64_t &width = session.record.beat_bytes[number];
     if (width != 0 && width != std::int64_t(beat_bytes)) {
@@ -341,7 +341,7 @@ void grow_buffer() { recorder.buffer.resize(recorder.buffer.size() * 2); }
 void declare_stream(StreamTag &tag, const std::string &name) {
     if (!recorder.on) return;
     if (tag.depth < 1) {
-        throw StreamError("stream " + quoted(name) + " needs a depth of at least 1; got " + std::to_string(tag.depth));
+        throw StreamError("stream " + quote(name) + " needs a depth of at least 1; got " + std::to_string(tag.depth));
     }
     if (session.in_region) {  // recorded here, so that an unused stream is also reported
         tag.region = session.regions;
@@ -357,7 +357,7 @@ void declare_stream(StreamTag &tag, const std::string &name) {
 }
 
 void bind(StreamTag &tag, const std::string &name, bool write) {
-    need_process();
+    ensure_process();
     RegionRecord &region = session.region();
     if (tag.region != session.regions) {
         tag.region = session.regions;
@@ -374,9 +374,9 @@ void bind(StreamTag &tag, const std::string &name, bool write) {
     int &end = write ? stream.writer : stream.reader;
     const int process = int(region.processes.size()) - 1;
     if (end != -1 && end != process) {
-        throw StreamError("stream " + quoted(stream.name) + " is " + (write ? "written" : "read") + " by process " +
-                          quoted(region.processes[std::size_t(end)].name) + " and by process " +
-                          quoted(session.process().name) + "; a FIFO must have one writer and one reader");
+        throw StreamError("stream " + quote(stream.name) + " is " + (write ? "written" : "read") + " by process " +
+                          quote(region.processes[std::size_t(end)].name) + " and by process " +
+                          quote(session.process().name) + "; a FIFO must have one writer and one reader");
     }
     end = process;
     (write ? tag.writer : tag.reader) = recorder.activation;
@@ -413,27 +413,27 @@ void end_process() {
 
 void enter() {
     if (!recorder.on) return;
-    need_process();
+    ensure_process();
     close_run();
     ++session.enters;
 }
 
 void sequential(std::int64_t cycles) {
     if (!recorder.on || cycles <= 0) return;
-    need_process();
+    ensure_process();
     close_run();
     session.gap += cycles;
 }
 
 void open_run(std::int64_t ii, std::int64_t depth) {
-    need_process();
+    ensure_process();
     if (recorder.in_iteration) {
-        throw StreamError("process " + quoted(session.process().name) +
+        throw StreamError("process " + quote(session.process().name) +
                           " has a pipelined loop inside a pipelined loop; the inner loop must not be pipelined, "
                           "because HLS unrolls it");
     }
     if (ii < 1 || depth < 1) {
-        throw StreamError("process " + quoted(session.process().name) + " needs an II and a depth of at least 1; got " +
+        throw StreamError("process " + quote(session.process().name) + " needs an II and a depth of at least 1; got " +
                           std::to_string(ii) + " and " + std::to_string(depth));
     }
     open_new_run(ii, depth);
@@ -469,9 +469,9 @@ void burst_write(long bundle, std::int64_t address, std::int64_t beats) {
 // The process waits until the memory has answered the oldest burst that it has not waited for.
 void burst_response(long bundle) {
     if (!recorder.on) return;
-    need_process();
+    ensure_process();
     if (session.beats[std::uint32_t(bundle) * 2 + 1].bursts-- < 1) {
-        throw StreamError("process " + quoted(session.process().name) + " waits for a write response on bundle " +
+        throw StreamError("process " + quote(session.process().name) + " waits for a write response on bundle " +
                           std::to_string(bundle) + ", but no burst of it is unanswered");
     }
     push(code_of(kResponse, std::uint32_t(bundle)));

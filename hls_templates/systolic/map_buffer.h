@@ -23,12 +23,12 @@ typedef word_t map_buffer_t[MAP_DEPTH > 0 ? MAP_DEPTH : 1][ROWS];
 //
 // Return the address of a lap's row in ``bank``, relative to lap · pitch; with ``next_lap`` the address of the next
 // lap's row. Only additions are used, because a multiplier per bank would take DSPs from the array.
-inline int row_in_bank(int pitch, bool next_lap, int bank, int turn) {
+inline int row_offset_in_bank(int pitch, bool next_lap, int bank, int turn) {
 #pragma HLS INLINE
     return (next_lap ? pitch : 0) - (bank < turn ? pitch : 0);
 }
 
-// bank_of: the bank of the row that is ``rows`` rows below a row in bank 0. lap_words: the words between the laps of
+// bank_of: the bank of the row that is ``rows`` rows below a row in bank 0. lap_offset: the words between the laps of
 // these two rows. A tile has at most UPSCALE · ROWS rows, and its first row may be in any bank, so that two
 // subtractions suffice.
 inline int bank_of(int rows) {
@@ -36,14 +36,14 @@ inline int bank_of(int rows) {
     return UPSCALE > 1 && rows >= 2 * ROWS ? rows - 2 * ROWS : wrap_once(rows, ROWS);
 }
 
-inline int lap_words(int rows, int pitch) {
+inline int lap_offset(int rows, int pitch) {
 #pragma HLS INLINE
     return UPSCALE > 1 && rows >= 2 * ROWS ? 2 * pitch : rows >= ROWS ? pitch : 0;
 }
 
 // Return ROWS · laps. ``laps`` is at most the number of rows of padding, which has 8 bits. The result is a sum of
 // constants, so that no multiplier is needed.
-inline int rows_of_laps(int laps) {
+inline int laps_to_rows(int laps) {
 #pragma HLS INLINE
     int rows = 0;
     for (int bit = 0; bit < 8; ++bit) {
@@ -59,54 +59,55 @@ inline bool reads_buffer(const pass_t &pass) {
     return MAP_DEPTH > 0 && pass.in_buffer != 0;
 }
 
-// Return whether rows are read from a map buffer in pairs (stride 2). MAP_STRIDE is 1 in engines for networks in which
-// no layer with stride 2 or more reads a map buffer; these have no logic for it.
-inline bool steps_over_rows(const pass_t &pass) {
+// Return whether rows are read from a map buffer in pairs (stride 2). MAP_STRIDE is 1 in engines for networks in which no
+// layer with stride 2 or more reads a map buffer; these have no logic for it.
+inline bool reads_row_pairs(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_STRIDE > 1 && pass.stride == 2;
 }
 
 // Return whether the stride is above 2: only some rows of a row stride are read from the map buffer.
-inline bool leaps_over_rows(const pass_t &pass) {
+inline bool has_large_stride(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_STRIDE > 2 && pass.stride > 2;
 }
 
 // Upper limit for the row strides that move per cycle if the stride is above 2. Each is selected from all banks.
-static const int LEAPS = ROWS < 4 ? ROWS : 4;
+static const int MAX_STRIDED_ROWS = ROWS < 4 ? ROWS : 4;
 
-// Return how many of these LEAPS row strides are in different banks. Row strides r apart are r · stride rows apart; if
-// that is a multiple of ROWS, they are in the same bank.
-inline int leaps_together(int stride) {
+// Return how many of these MAX_STRIDED_ROWS row strides are in different banks. Row strides r apart are r · stride rows
+// apart; if that is a multiple of ROWS, they are in the same bank.
+inline int strided_rows_per_cycle(int stride) {
 #pragma HLS INLINE
-    int together = LEAPS;
+    int group_size = MAX_STRIDED_ROWS;
     for (int s = 3; s <= MAP_STRIDE; ++s) {
 #pragma HLS UNROLL
-        for (int r = LEAPS - 1; r > 0; --r) {
+        for (int r = MAX_STRIDED_ROWS - 1; r > 0; --r) {
 #pragma HLS UNROLL
-            if (stride == s && r * s % ROWS == 0) together = r;
+            if (stride == s && r * s % ROWS == 0) group_size = r;
         }
     }
-    return together;
+    return group_size;
 }
 
 // Return the row strides that move from a map buffer per cycle. With stride 2, rows of one parity move at a time. If
 // ROWS is even, these rows are in every second bank, so that half of the banks move. If ROWS is odd, they are in all
 // banks (for 5 rows: 0, 2, 4, 1, 3).
-inline int moved_together(const pass_t &pass) {
+inline int row_strides_per_cycle(const pass_t &pass) {
 #pragma HLS INLINE
-    if (leaps_over_rows(pass)) return leaps_together(pass.stride);
-    return ROWS % 2 == 0 && steps_over_rows(pass) ? ROWS / 2 : ROWS;
+    if (has_large_stride(pass)) return strided_rows_per_cycle(pass.stride);
+    return ROWS % 2 == 0 && reads_row_pairs(pass) ? ROWS / 2 : ROWS;
 }
 
 // Return the cycles in which ROWS row strides move, one word of each.
-inline int moved_cycles(const pass_t &pass) {
+inline int move_cycles(const pass_t &pass) {
 #pragma HLS INLINE
-    const int together = leaps_together(pass.stride);
-    if (leaps_over_rows(pass) && together == 1) return ROWS;
-    if (leaps_over_rows(pass) && together == 2) return (ROWS + 1) / 2;
-    if (leaps_over_rows(pass)) return together == 3 ? (ROWS + 2) / 3 : (ROWS + LEAPS - 1) / LEAPS;
-    return ROWS % 2 == 0 && steps_over_rows(pass) ? 2 : 1;
+    const int group_size = strided_rows_per_cycle(pass.stride);
+    if (has_large_stride(pass) && group_size == 1) return ROWS;
+    if (has_large_stride(pass) && group_size == 2) return (ROWS + 1) / 2;
+    if (has_large_stride(pass))
+        return group_size == 3 ? (ROWS + 2) / 3 : (ROWS + MAX_STRIDED_ROWS - 1) / MAX_STRIDED_ROWS;
+    return ROWS % 2 == 0 && reads_row_pairs(pass) ? 2 : 1;
 }
 
 // Return whether the pass writes its output map to a map buffer.

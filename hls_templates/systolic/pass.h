@@ -104,47 +104,47 @@ inline pass_t decode_pass(const uint32_t words[PASS_WORDS]) {
 #pragma HLS INLINE
     pass_t pass;
     int index = 0;
-#define SYSTOLIC_TAKE(field) pass.field = static_cast<int32_t>(words[index++]);
-    SYSTOLIC_PASS_FIELDS(SYSTOLIC_TAKE)
-#undef SYSTOLIC_TAKE
+#define SYSTOLIC_DECODE(field) pass.field = static_cast<int32_t>(words[index++]);
+    SYSTOLIC_PASS_FIELDS(SYSTOLIC_DECODE)
+#undef SYSTOLIC_DECODE
     index = PASS_WORDS - ADDED_FIELDS;  // the fields of a residual add are the last words
-#define SYSTOLIC_TAKE(field) pass.field = ADDED_MAPS > 0 ? static_cast<int32_t>(words[index++]) : 0;
-    SYSTOLIC_ADDED_FIELDS(SYSTOLIC_TAKE)
-#undef SYSTOLIC_TAKE
+#define SYSTOLIC_DECODE(field) pass.field = ADDED_MAPS > 0 ? static_cast<int32_t>(words[index++]) : 0;
+    SYSTOLIC_ADDED_FIELDS(SYSTOLIC_DECODE)
+#undef SYSTOLIC_DECODE
     return pass;
 }
 
 // Return whether the values of a window are compared instead of summed: a max pool of any size, a pass of its own.
 // WINDOWS is 0 in engines for networks without such a pool, which then have no logic for it.
-inline bool compares(const pass_t &pass) {
+inline bool compares_places(const pass_t &pass) {
 #pragma HLS INLINE
     return WINDOWS > 0 && pass.pool_stride == 0;
 }
 
-// Return whether two maps are multiplied value by value. Their rows are read alternately, so that the two factors are
-// the two places of a window. MAP_PRODUCTS is 0 in engines for networks without such a layer.
-inline bool multiplies(const pass_t &pass) {
+// Return whether two maps are multiplied value by value. Their rows are read alternately, so that the two factors are the two
+// places of a window. MAP_PRODUCTS is 0 in engines for networks without such a layer.
+inline bool multiplies_maps(const pass_t &pass) {
 #pragma HLS INLINE
     return MAP_PRODUCTS > 0 && pass.pool_stride < 0;
 }
 
-// Return whether the Saver adds a residual map to the results. ADDED_MAPS is 0 in engines for networks without such adds.
-inline bool adds(const pass_t &pass) {
+// Return whether the Saver adds a residual map to the results. ADDED_MAPS is 0 in engines for networks without residual adds.
+inline bool has_residual_add(const pass_t &pass) {
 #pragma HLS INLINE
     return ADDED_MAPS > 0 && pass.added_words > 0;
 }
 
 // Return whether that residual map is read from DDR, and not from a map buffer.
-inline bool adds_from_ddr(const pass_t &pass) {
+inline bool residual_in_ddr(const pass_t &pass) {
 #pragma HLS INLINE
-    return adds(pass) && (MAP_DEPTH == 0 || pass.added_buffer == 0);
+    return has_residual_add(pass) && (MAP_DEPTH == 0 || pass.added_buffer == 0);
 }
 
 // A tile of the output: the numbers of its row tile (ROWS output rows) and of its channel tile (COLUMNS channels).
-// rows_above is the tile's first output row, row · ROWS.
+// first_row is the tile's first output row, row · ROWS.
 struct tile_t {
     int row, channel;
-    int rows_above;
+    int first_row;
 };
 
 // Advance to the next tile. Return false after the last one. Channel tiles are the inner loop. If all input rows of the
@@ -155,16 +155,16 @@ inline bool next_tile(const pass_t &pass, tile_t &tile) {
         if (++tile.channel < pass.channel_tiles) return true;
         tile.channel = 0;
     }
-    tile.rows_above += ROWS;
+    tile.first_row += ROWS;
     if (++tile.row < pass.row_tiles) return true;
     if (!pass.inputs_resident) return false;
-    tile.row = tile.rows_above = 0;
+    tile.row = tile.first_row = 0;
     return ++tile.channel < pass.channel_tiles;
 }
 
 inline int minimum(int a, int b) { return a < b ? a : b; }
 inline int maximum(int a, int b) { return a > b ? a : b; }
-inline int within(int low, int value, int high) { return maximum(low, minimum(value, high)); }
+inline int clamp(int low, int value, int high) { return maximum(low, minimum(value, high)); }
 // Return ``value`` modulo ``limit``. The value must be below 2 · limit, so that no divider is needed.
 inline int wrap_once(int value, int limit) { return value >= limit ? value - limit : value; }
 
@@ -174,7 +174,7 @@ static const int COUNT_BITS = 9;
 
 // Return value · count. This is the only product of addresses; all other addresses are accumulated. It is narrow and
 // made of LUTs, because the array needs the DSPs. scheduler/systolic/area/fabric.py counts its instances.
-inline int times(int value, int count) {
+inline int address_product(int value, int count) {
 #pragma HLS INLINE
     int product;
 #pragma HLS BIND_OP variable = product op = mul impl = fabric

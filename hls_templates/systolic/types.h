@@ -17,8 +17,8 @@ typedef ap_int<32> sum_t;
 typedef ap_int<64> product_t;
 typedef ap_int<16> result_t;
 typedef ap_int<18> slope_t;
-typedef ap_int<9> along_t;  // a place within a segment of a piecewise-linear table
-typedef ap_int<27> rise_t;  // the rise of the line within a segment: slope · place
+typedef ap_int<9> segment_offset_t;  // a place within a segment of a piecewise-linear table
+typedef ap_int<27> rise_t;           // the rise of the line within a segment: slope · place
 typedef ap_int<11> bank_t;
 #else
 #define SYSTOLIC_PACKED 0
@@ -35,7 +35,7 @@ typedef native_value<VALUE_BITS>::type value_t;
 typedef int32_t sum_t;
 typedef int64_t product_t;
 typedef int16_t result_t;
-typedef int32_t slope_t, along_t, rise_t;
+typedef int32_t slope_t, segment_offset_t, rise_t;
 typedef int bank_t;
 #endif
 // bank_t numbers banks, of which there are fewer than 512. It is narrow, so that a bank number is added to and compared
@@ -82,7 +82,7 @@ inline word_t word_of(const lanes_t &lanes) {
 }
 
 // Return the word that begins at byte ``first`` (0 … WORD_BYTES) of two consecutive words.
-inline word_t word_between(const word_t &low, const word_t &high, int first) {
+inline word_t extract_word(const word_t &low, const word_t &high, int first) {
 #pragma HLS INLINE
     const ap_uint<16 * WORD_BYTES> both = (high, low);
     return word_t(both >> (8 * first));
@@ -94,13 +94,13 @@ inline word_t word_at(const weight_word_t &words, int index) {
     return word_t(words.range((index + 1) * 8 * WORD_BYTES - 1, index * 8 * WORD_BYTES));
 }
 
-// Return ``old`` with these halves replaced by the halves of ``fresh``.
-inline word_t with_halves(const word_t &old, const word_t &fresh, const halves_t &halves) {
+// Return ``old`` with these halves replaced by the halves of ``new_word``.
+inline word_t merge_halves(const word_t &old, const word_t &new_word, const halves_t &halves) {
 #pragma HLS INLINE
     word_t out = old;
-    if (halves.lower) out.range(4 * WORD_BYTES - 1, 0) = fresh.range(4 * WORD_BYTES - 1, 0);
+    if (halves.lower) out.range(4 * WORD_BYTES - 1, 0) = new_word.range(4 * WORD_BYTES - 1, 0);
     if (halves.upper) {
-        out.range(8 * WORD_BYTES - 1, 4 * WORD_BYTES) = fresh.range(8 * WORD_BYTES - 1, 4 * WORD_BYTES);
+        out.range(8 * WORD_BYTES - 1, 4 * WORD_BYTES) = new_word.range(8 * WORD_BYTES - 1, 4 * WORD_BYTES);
     }
     return out;
 }
@@ -139,7 +139,7 @@ inline word_t word_of(const lanes_t &lanes) {
     return out;
 }
 
-inline word_t word_between(const word_t &low, const word_t &high, int first) {
+inline word_t extract_word(const word_t &low, const word_t &high, int first) {
     word_t out;
     for (int b = 0; b < WORD_BYTES; ++b) {
         const int from = first + b;
@@ -150,10 +150,10 @@ inline word_t word_between(const word_t &low, const word_t &high, int first) {
 
 inline word_t word_at(const weight_word_t &words, int index) { return words.word[index]; }
 
-inline word_t with_halves(const word_t &old, const word_t &fresh, const halves_t &halves) {
+inline word_t merge_halves(const word_t &old, const word_t &new_word, const halves_t &halves) {
     word_t out;
     for (int b = 0; b < WORD_BYTES; ++b) {
-        out.byte[b] = (b < WORD_BYTES / 2 ? halves.lower : halves.upper) ? fresh.byte[b] : old.byte[b];
+        out.byte[b] = (b < WORD_BYTES / 2 ? halves.lower : halves.upper) ? new_word.byte[b] : old.byte[b];
     }
     return out;
 }
@@ -161,24 +161,24 @@ inline word_t with_halves(const word_t &old, const word_t &fresh, const halves_t
 
 // The byte enables of these halves, one bit per byte, the lowest byte first. hls::burst_maxi takes them with a word.
 #if SYSTOLIC_PACKED
-typedef ap_int<WORD_BYTES> bytes_t;
+typedef ap_int<WORD_BYTES> byte_enables_t;
 #else
-typedef uint64_t bytes_t;
+typedef uint64_t byte_enables_t;
 #endif
-inline bytes_t bytes_of(const halves_t &halves) {
+inline byte_enables_t byte_enables_of(const halves_t &halves) {
 #pragma HLS INLINE
     const uint64_t lower = (uint64_t(1) << (WORD_BYTES / 2)) - 1;
-    return bytes_t((halves.lower ? lower : 0) | (halves.upper ? lower << (WORD_BYTES / 2) : 0));
+    return byte_enables_t((halves.lower ? lower : 0) | (halves.upper ? lower << (WORD_BYTES / 2) : 0));
 }
 
 // The activations of one step for a row of the array: one word per position. Two neighbouring positions (POSITIONS 2)
 // share DSPs.
-struct words_t {
+struct row_activations_t {
     lanes_t position[POSITIONS];
 };
 // The activations of one step for all rows of the array.
 struct activations_t {
-    words_t row[ROWS];
+    row_activations_t row[ROWS];
 };
 
 // The weights of one step: one per lane and column, [lane][column].
@@ -211,14 +211,14 @@ struct results_t {
 struct requantiser_t {
     int32_t bias;
     uint16_t multiplier;
-    uint16_t negative;
+    uint16_t negative_multiplier;
     uint32_t shift;
     uint32_t table;  // in a pass's first requantiser: the length of its table, and its rounding (parity_t)
 
     // The slope of a segment of a piecewise-linear table, in two's complement.
     int32_t slope() const {
 #pragma HLS INLINE
-        return int32_t(uint32_t(negative) << 16 | multiplier);
+        return int32_t(uint32_t(negative_multiplier) << 16 | multiplier);
     }
 };
 

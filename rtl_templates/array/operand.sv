@@ -12,11 +12,11 @@ module operand
     input logic [WIDTH-1:0] in_data,
     output logic [WIDTH-1:0] out_data
 );
-    if (DSP_CLOCK == 1) begin : alike
+    if (DSP_CLOCK == 1) begin : single_clock
         logic unused;
         assign unused = clk;
         delay #(.WIDTH(WIDTH), .CYCLES(STEPS)) late (.clk(dsp_clk), .in_data, .out_data);
-    end else begin : doubled
+    end else begin : double_clock
         logic [WIDTH-1:0] crossing;
         delay #(.WIDTH(WIDTH), .CYCLES(1 + STEPS / 2)) whole (.clk, .in_data, .out_data(crossing));
         delay #(.WIDTH(WIDTH), .CYCLES(1 + STEPS % 2)) rest (.clk(dsp_clk), .in_data(crossing), .out_data);

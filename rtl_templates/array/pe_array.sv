@@ -35,11 +35,11 @@ module pe_array
     // Cycles from lane 0's operands to its partial sums. If the clocks differ, there are further registers before and
     // after the DSPs. With six products, there is a register before the DSP, an adder tree for the even and one for the
     // odd lanes, and an adder for both.
-    localparam int LATENCY = SIX ? 6 + levels_of(LANES / 2) : DSP_CLOCK == 1 ? PACK_CHAIN + 4 : PACK_CHAIN / 2 + 5;
-    localparam int UNDER_WAY = LATENCY + 2;  // limit for the positions of a row between its step and its FIFO
-    localparam int WAITING = (ROWS - 1 + DSP_CLOCK - 1) / DSP_CLOCK + 5;  // the first row waits for the last one
+    localparam int LATENCY = SIX ? 6 + tree_levels(LANES / 2) : DSP_CLOCK == 1 ? PACK_CHAIN + 4 : PACK_CHAIN / 2 + 5;
+    localparam int IN_FLIGHT = LATENCY + 2;  // limit for the positions of a row between its step and its FIFO
+    localparam int ROW_WAIT = (ROWS - 1 + DSP_CLOCK - 1) / DSP_CLOCK + 5;  // the first row waits for the last one
 
-    countdown_t left;
+    countdown_t position_steps;
     logic issue, first;
     // The FIFOs of all rows fill and drain alike, the first row's first, so that its room is the room of all.
     // verilator lint_off UNUSEDSIGNAL
@@ -53,35 +53,35 @@ module pe_array
 
     always_ff @(posedge clk) begin
         if (reset || start) begin
-            left <= begun(steps);
+            position_steps <= start_countdown(steps);
             first <= 1'b1;
         end else if (issue) begin
-            left <= counted(left);
-            first <= left.last;
+            position_steps <= next_countdown(position_steps);
+            first <= position_steps.last;
         end
     end
 
     logic [ROWS-1:0][2:0] control;
     delay #(.WIDTH(3), .CYCLES(LATENCY)) issued (
-        .clk, .in_data({issue && !reset, first, left.last}), .out_data(control[0]));
+        .clk, .in_data({issue && !reset, first, position_steps.last}), .out_data(control[0]));
 
     // verilator lint_off UNUSEDSIGNAL
-    logic second;
+    logic second_half;
     // verilator lint_on UNUSEDSIGNAL
-    if (DSP_CLOCK == 1) begin : alike
-        assign second = 1'b0;
-    end else begin : doubled
-        halves phase (.clk, .dsp_clk, .reset, .second);
+    if (DSP_CLOCK == 1) begin : single_clock
+        assign second_half = 1'b0;
+    end else begin : double_clock
+        clock_half phase (.clk, .dsp_clk, .reset, .second_half);
     end
 
-    localparam int DEALT_BITS = SIX ? COLUMNS / 3 * 18 : COLUMNS / DSP_CLOCK * VALUE_BITS;  // bits per lane
-    logic [ROWS-1:0][LANES-1:0][DEALT_BITS-1:0] row_weights;
+    localparam int LANE_WEIGHT_BITS = SIX ? COLUMNS / 3 * 18 : COLUMNS / DSP_CLOCK * VALUE_BITS;  // bits per lane
+    logic [ROWS-1:0][LANES-1:0][LANE_WEIGHT_BITS-1:0] row_weights;
     for (genvar l = 0; l < LANES; l++) begin : skewed
         if (SIX) begin : threes
             pack_weights lane (.clk, .weights(weights[l*COLUMNS+:COLUMNS]), .threes(row_weights[0][l]));
-        end else begin : dealt
-            deal_weights #(.PLACE(place_in_chain(l))) lane (
-                .clk, .dsp_clk, .second, .weights(weights[l*COLUMNS+:COLUMNS]), .dealt(row_weights[0][l]));
+        end else begin : distributed
+            distribute_weights #(.PLACE(place_in_chain(l))) lane (
+                .clk, .dsp_clk, .second_half, .weights(weights[l*COLUMNS+:COLUMNS]), .distributed(row_weights[0][l]));
         end
     end
 
@@ -113,7 +113,7 @@ module pe_array
                 .clk, .dsp_clk, .control(control[m]), .nibbles, .weights(row_weights[m]), .values,
                 .sums_valid(row_sums_valid), .sums(row_sums));
         end
-        fifo #(.WIDTH(POSITIONS * COLUMNS * SUM_BITS), .DEPTH(UNDER_WAY + WAITING), .SLACK(UNDER_WAY)) complete (
+        fifo #(.WIDTH(POSITIONS * COLUMNS * SUM_BITS), .DEPTH(IN_FLIGHT + ROW_WAIT), .SLACK(IN_FLIGHT)) complete (
             .clk, .reset, .in_valid(row_sums_valid), .in_ready(room[m]), .in_data(row_sums),
             .out_valid(row_valid[m]), .out_ready(sums_valid && sums_ready), .out_data(sums[m]));
     end

@@ -33,7 +33,7 @@ module pe_row
     localparam int FIELD_BITS = FIELDS > 1 ? PACK_SHIFT : SUM_BITS;
     localparam int PACKED_BITS = FIELDS * FIELD_BITS;
 
-    for (genvar n = 0; n < COLUMNS; n += PACK_COLUMNS * DSP_CLOCK) begin : together
+    for (genvar n = 0; n < COLUMNS; n += PACK_COLUMNS * DSP_CLOCK) begin : column_group
         logic signed [DSP_CLOCK-1:0][FIELDS-1:0][CHAINS-1:0][FIELD_BITS-1:0] parts;
         for (genvar c = 0; c < CHAINS; c++) begin : chain
             logic signed [PACK_CHAIN-1:0][26:0] high, low;
@@ -58,9 +58,9 @@ module pe_row
             end
             mac_chain #(.LENGTH(PACK_CHAIN), .INSTANTIATED(INSTANTIATED)) products (
                 .clk(dsp_clk), .high, .low, .value, .sum);
-            logic [DSP_CLOCK-1:0][PACKED_BITS-1:0] taken;
-            take_sums #(.WIDTH(PACKED_BITS), .ODD(ROW % 2 == 1)) taker (
-                .clk, .dsp_clk, .sum(sum[PACKED_BITS-1:0]), .sums(taken));
+            logic [DSP_CLOCK-1:0][PACKED_BITS-1:0] chain_sums;
+            capture_sums #(.WIDTH(PACKED_BITS), .ODD(ROW % 2 == 1)) capture (
+                .clk, .dsp_clk, .sum(sum[PACKED_BITS-1:0]), .sums(chain_sums));
             for (genvar h = 0; h < DSP_CLOCK; h++) begin : half
                 for (genvar f = 0; f < FIELDS; f++) begin : field
                     localparam int AT = f * FIELD_BITS;
@@ -68,9 +68,9 @@ module pe_row
                     if (f == 0) begin : lowest
                         assign borrowed = 1'b0;
                     end else begin : above
-                        assign borrowed = taken[h][AT-1];
+                        assign borrowed = chain_sums[h][AT-1];
                     end
-                    always_ff @(posedge clk) parts[h][f][c] <= taken[h][AT+:FIELD_BITS] + FIELD_BITS'(borrowed);
+                    always_ff @(posedge clk) parts[h][f][c] <= chain_sums[h][AT+:FIELD_BITS] + FIELD_BITS'(borrowed);
                 end
             end
         end

@@ -13,9 +13,9 @@ module pe_row_six
     output logic sums_valid,
     output sums_t [POSITIONS-1:0] sums
 );
-    localparam int PART_BITS = 7 + 2 * levels_of(LANES / 2);  // bits of a sum of half of the lanes
+    localparam int PART_BITS = 7 + 2 * tree_levels(LANES / 2);  // bits of a sum of half of the lanes
 
-    for (genvar n = 0; n < COLUMNS; n += 3) begin : together
+    for (genvar n = 0; n < COLUMNS; n += 3) begin : column_group
         logic [5:0][1:0][LANES/2-1:0][6:0] products;  // [field][even or odd lanes][lane / 2]
         for (genvar l = 0; l < LANES; l++) begin : lane
             logic [5:0][6:0] six;
@@ -28,8 +28,8 @@ module pe_row_six
             localparam int P = f / 3;
             localparam int N = n + f % 3;
             logic signed [PART_BITS-1:0] even, odd;
-            add_threes #(.COUNT(LANES / 2), .WIDTH(7)) evens (.clk, .numbers(products[f][0]), .sum(even));
-            add_threes #(.COUNT(LANES / 2), .WIDTH(7)) odds (.clk, .numbers(products[f][1]), .sum(odd));
+            ternary_adder_tree #(.COUNT(LANES / 2), .WIDTH(7)) evens (.clk, .numbers(products[f][0]), .sum(even));
+            ternary_adder_tree #(.COUNT(LANES / 2), .WIDTH(7)) odds (.clk, .numbers(products[f][1]), .sum(odd));
             logic signed [PART_BITS+4:0] both;
             always_ff @(posedge clk) begin
                 both <= (PART_BITS + 5)'(even) + (nibbles ? (PART_BITS + 5)'(odd) <<< 4 : (PART_BITS + 5)'(odd));

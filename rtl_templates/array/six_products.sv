@@ -25,7 +25,7 @@ module six_products (
         .CEB1(1'b1), .CEB2(1'b1), .CED(1'b1), .CEAD(1'b1), .CEM(1'b1), .CEP(1'b1), .CEC(1'b0), .CEALUMODE(1'b0),
         .CECARRYIN(1'b0), .CECTRL(1'b0), .CEINMODE(1'b0), .RSTA(1'b0), .RSTB(1'b0), .RSTC(1'b0), .RSTD(1'b0),
         .RSTM(1'b0), .RSTP(1'b0), .RSTALLCARRYIN(1'b0), .RSTALUMODE(1'b0), .RSTCTRL(1'b0), .RSTINMODE(1'b0));
-    for (genvar k = 0; k < 6; k++) begin : turned
+    for (genvar k = 0; k < 6; k++) begin : product_fields
         assign products[k] = {!fields[7*k+6], fields[7*k+:6]};
     end
 endmodule

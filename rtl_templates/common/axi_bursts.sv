@@ -20,12 +20,12 @@ module axi_bursts #(
     localparam int PAGE_WORDS = 4096 / BYTES;
 
     logic [63:0] address;
-    logic [31:0] left, page, beats;
+    logic [31:0] remaining, page, beats;
     logic busy;
 
     assign page = 32'(PAGE_WORDS) - 32'(address[11:SHIFT]);
     always_comb begin
-        beats = left < 32'(LENGTH) ? left : 32'(LENGTH);
+        beats = remaining < 32'(LENGTH) ? remaining : 32'(LENGTH);
         if (page < beats) beats = page;
     end
     assign burst_valid = busy;
@@ -36,13 +36,13 @@ module axi_bursts #(
     always_ff @(posedge clk) begin
         if (reset) busy <= 1'b0;
         else if (!busy) busy <= command_valid;
-        else if (burst_ready) busy <= left != beats;
+        else if (burst_ready) busy <= remaining != beats;
         if (!busy) begin
             address <= base + (64'(command_address) << SHIFT);
-            left <= command_words;
+            remaining <= command_words;
         end else if (burst_ready) begin
             address <= address + (64'(beats) << SHIFT);
-            left <= left - beats;
+            remaining <= remaining - beats;
         end
     end
 endmodule

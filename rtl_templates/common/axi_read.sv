@@ -26,13 +26,13 @@ module axi_read #(
     input logic [8*BYTES-1:0] r_data
 );
     localparam int OPEN_BITS = $clog2(OUTSTANDING + 1);
-    logic [OPEN_BITS-1:0] open;
-    logic burst_valid, room, requested, ended;
+    logic [OPEN_BITS-1:0] open_bursts;
+    logic burst_valid, room, requested, burst_done;
 
-    assign room = open != OPEN_BITS'(OUTSTANDING);
+    assign room = open_bursts != OPEN_BITS'(OUTSTANDING);
     assign ar_valid = burst_valid && room;
     assign requested = ar_valid && ar_ready;
-    assign ended = r_valid && r_ready && r_last;
+    assign burst_done = r_valid && r_ready && r_last;
 
     axi_bursts #(.BYTES(BYTES), .LENGTH(LENGTH)) bursts (
         .clk, .reset, .base, .command_valid, .command_ready, .command_address, .command_words, .burst_valid,
@@ -42,7 +42,7 @@ module axi_read #(
         .clk, .reset, .in_valid(r_valid), .in_ready(r_ready), .in_data(r_data), .out_valid, .out_ready, .out_data);
 
     always_ff @(posedge clk) begin
-        if (reset) open <= '0;
-        else open <= open + OPEN_BITS'(requested) - OPEN_BITS'(ended);
+        if (reset) open_bursts <= '0;
+        else open_bursts <= open_bursts + OPEN_BITS'(requested) - OPEN_BITS'(burst_done);
     end
 endmodule

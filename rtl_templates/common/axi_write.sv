@@ -30,17 +30,17 @@ module axi_write #(
     output logic b_ready
 );
     localparam int OPEN_BITS = $clog2(OUTSTANDING + 1);
-    logic [OPEN_BITS-1:0] open;
-    logic burst_valid, room, requested, answered, length_room, length_valid, burst_ends;
+    logic [OPEN_BITS-1:0] open_bursts;
+    logic burst_valid, room, requested, acknowledged, length_room, length_valid, burst_ends;
     logic [7:0] length, beat;
 
     // The length of a requested burst waits here for its data, while further bursts are requested.
-    assign room = open != OPEN_BITS'(OUTSTANDING) && length_room;
+    assign room = open_bursts != OPEN_BITS'(OUTSTANDING) && length_room;
     assign aw_valid = burst_valid && room;
     assign requested = aw_valid && aw_ready;
-    assign answered = b_valid && b_ready;
+    assign acknowledged = b_valid && b_ready;
     assign b_ready = 1'b1;
-    assign idle = open == '0 && command_ready && !command_valid;
+    assign idle = open_bursts == '0 && command_ready && !command_valid;
 
     axi_bursts #(.BYTES(BYTES), .LENGTH(LENGTH)) bursts (
         .clk, .reset, .base, .command_valid, .command_ready, .command_address, .command_words, .burst_valid,
@@ -59,10 +59,10 @@ module axi_write #(
 
     always_ff @(posedge clk) begin
         if (reset) begin
-            open <= '0;
+            open_bursts <= '0;
             beat <= '0;
         end else begin
-            open <= open + OPEN_BITS'(requested) - OPEN_BITS'(answered);
+            open_bursts <= open_bursts + OPEN_BITS'(requested) - OPEN_BITS'(acknowledged);
             if (w_valid && w_ready) beat <= w_last ? '0 : beat + 1'b1;
         end
     end

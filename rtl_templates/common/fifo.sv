@@ -22,32 +22,32 @@ module fifo #(
     localparam logic [COUNT_BITS-1:0] ROOM = COUNT_BITS'(DEPTH - SLACK);
 
     (* ram_style = "distributed" *) logic [WIDTH-1:0] queue[DEPTH];
-    logic [POINTER_BITS-1:0] first, free;
+    logic [POINTER_BITS-1:0] read_pointer, write_pointer;
     logic [COUNT_BITS-1:0] count;
-    logic taken;
+    logic pop;
 
     assign in_ready = count < ROOM;
     assign out_valid = count != '0;
-    assign out_data = queue[first];
-    assign taken = out_valid && out_ready;
+    assign out_data = queue[read_pointer];
+    assign pop = out_valid && out_ready;
 
     // A producer with SLACK has checked in_ready in an earlier cycle, so that in_ready does not matter now.
-    logic given;
-    assign given = in_valid && (SLACK > 0 || in_ready);
+    logic push;
+    assign push = in_valid && (SLACK > 0 || in_ready);
 
     always_ff @(posedge clk) begin
-        if (given) queue[free] <= in_data;
+        if (push) queue[write_pointer] <= in_data;
     end
 
     always_ff @(posedge clk) begin
         if (reset) begin
-            first <= '0;
-            free <= '0;
+            read_pointer <= '0;
+            write_pointer <= '0;
             count <= '0;
         end else begin
-            if (given) free <= free == LAST ? '0 : free + 1'b1;
-            if (taken) first <= first == LAST ? '0 : first + 1'b1;
-            count <= count + COUNT_BITS'(given) - COUNT_BITS'(taken);
+            if (push) write_pointer <= write_pointer == LAST ? '0 : write_pointer + 1'b1;
+            if (pop) read_pointer <= read_pointer == LAST ? '0 : read_pointer + 1'b1;
+            count <= count + COUNT_BITS'(push) - COUNT_BITS'(pop);
         end
     end
 endmodule

@@ -20,12 +20,12 @@ module sdp_ram_halves #(
 );
     (* ram_style = STYLE *) logic [WIDTH-1:0] memory[DEPTH];
 
-    if (HALVES) begin : apart
+    if (HALVES) begin : half_enables
         always_ff @(posedge clk)
             for (int h = 0; h < 2; h++)
                 if (write && write_halves[h])
                     memory[write_address][h*(WIDTH/2)+:WIDTH/2] <= write_data[h*(WIDTH/2)+:WIDTH/2];
-    end else begin : together
+    end else begin : whole_word
         logic unused;
         assign unused = &write_halves;
         always_ff @(posedge clk) if (write) memory[write_address] <= write_data;

@@ -75,26 +75,26 @@ module engine
             .ar_length(maps_ar_length[port]), .r_valid(maps_r_valid[port]), .r_ready(maps_r_ready[port]),
             .r_last(maps_r_last[port]), .r_data(maps_r_data[port]));
     end
-    number_t [ROWS-1:0] kept_address, keep_address;
-    word_t [ROWS-1:0] kept, keep_words;
-    logic [ROWS-1:0] keep;
-    logic [1:0] keep_halves;
+    number_t [ROWS-1:0] buffer_read_address, buffer_write_address;
+    word_t [ROWS-1:0] buffer_read_words, buffer_write_words;
+    logic [ROWS-1:0] buffer_write;
+    logic [1:0] buffer_write_halves;
     // verilator lint_off UNUSEDSIGNAL
     addition_t addition;
     // verilator lint_on UNUSEDSIGNAL
-    number_t [ROWS-1:0] added_address;
-    word_t [ROWS-1:0] added_kept;
+    number_t [ROWS-1:0] residual_address;
+    word_t [ROWS-1:0] residual_words;
     assign addition = addition_of(pass);
     map_buffers on_chip (
-        .clk, .read_from(pass.in_buffer), .read_address(kept_address), .read_words(kept),
-        .add_from(addition.from_chip ? addition.buffer : 0), .add_address(added_address), .add_words(added_kept),
-        .write_to(pass.out_buffer), .write(keep), .write_halves(keep_halves), .write_address(keep_address),
-        .write_words(keep_words));
+        .clk, .read_from(pass.in_buffer), .read_address(buffer_read_address), .read_words(buffer_read_words),
+        .add_from(addition.from_chip ? addition.buffer : 0), .add_address(residual_address), .add_words(residual_words),
+        .write_to(pass.out_buffer), .write(buffer_write), .write_halves(buffer_write_halves), .write_address(buffer_write_address),
+        .write_words(buffer_write_words));
     logic load_done, activations_valid, activations_ready;
     word_t [ROWS-1:0][POSITIONS-1:0] activations;
     load loader (
         .clk, .reset, .start(pass_start), .done(load_done), .pass, .rows_valid, .rows_ready, .rows,
-        .kept_address, .kept, .activations_valid, .activations_ready, .activations);
+        .buffer_read_address, .buffer_read_words, .activations_valid, .activations_ready, .activations);
 
     // --- Loader of weights ------------------------------------------------------------------------------------------
     logic [WEIGHT_PORTS-1:0] beats_valid, beats_ready;
@@ -168,7 +168,7 @@ module engine
     // A chunk is sent to arrange and, in the same cycle, to every port that writes it. A map in DDR is written by the
     // ports of maps, the output of a residual add by the last port. The reader of the residual map gets the chunk if
     // that map is in DDR.
-    logic plan_done, planned_valid, planned_ready, chunk_valid, chunk_ready, chunk_room, arrange_done, adds, added_room, added_done;
+    logic plan_done, planned_valid, planned_ready, chunk_valid, chunk_ready, chunk_room, arrange_done, has_residual_add, added_room, added_done;
     logic [SAVE_PORTS-1:0] writes, port_room, writes_done, words_valid, words_ready;
     word_t [SAVE_PORTS-1:0] words;
     logic [SAVE_PORTS-1:0][1:0] words_halves;
@@ -178,9 +178,9 @@ module engine
     number_t added_row_offset;
     // verilator lint_on UNUSEDSIGNAL
     chunk_t planned, chunk;
-    assign adds = ADDED_MAPS > 0 && (addition.from_ddr || addition.from_chip);
+    assign has_residual_add = ADDED_MAPS > 0 && (addition.from_ddr || addition.from_chip);
     for (genvar port = 0; port < SAVE_PORTS; port++) begin : written
-        assign writes[port] = pass.out_buffer == 0 && adds == (port == MAP_PORTS);
+        assign writes[port] = pass.out_buffer == 0 && has_residual_add == (port == MAP_PORTS);
     end
     assign planned_ready = chunk_room && (&(port_room | ~writes)) && (added_room || !addition.from_ddr);
     plan_chunks chunk_planner (
@@ -192,7 +192,7 @@ module engine
     arrange arranger (
         .clk, .reset, .done(arrange_done), .pass, .chunk_valid, .chunk_ready, .chunk, .result_valid, .result_ready,
         .result, .words_valid, .words_ready, .words, .words_halves, .added_valid, .added_ready, .added,
-        .kept_address(added_address), .kept(added_kept), .keep, .keep_halves, .keep_address, .keep_words);
+        .buffer_read_address(residual_address), .buffer_read_words(residual_words), .buffer_write, .buffer_write_halves, .buffer_write_address, .buffer_write_words);
     for (genvar port = 0; port < SAVE_PORTS; port++) begin : map_writers
         // The ports of maps write the rows of a chunk in turn. The port of residual adds writes all rows.
         localparam int FIRST = port < MAP_PORTS ? port : 0;
@@ -219,7 +219,7 @@ module engine
     end
 
     // The residual map is read from DDR in the order in which arrange outputs results.
-    if (ADDED_MAPS == 0) begin : alone
+    if (ADDED_MAPS == 0) begin : no_residual
         assign {added_room, added_done} = '1;
         assign {added_valid, added} = '0;
         logic unused;

@@ -19,15 +19,15 @@ module read_program
     input logic pass_ready,
     output pass_t pass
 );
-    typedef enum logic [1:0] {IDLE, ASK, READ, GIVE} state_t;
+    typedef enum logic [1:0] {IDLE, REQUEST, READ, DELIVER} state_t;
     state_t state;
-    logic [31:0] left;
+    logic [31:0] remaining;
     countdown_t words;
 
-    assign command_valid = state == ASK;
+    assign command_valid = state == REQUEST;
     assign command_words = PASS_WORDS;
     assign word_ready = state == READ;
-    assign pass_valid = state == GIVE;
+    assign pass_valid = state == DELIVER;
 
     always_ff @(posedge clk) begin
         if (word_valid && word_ready) pass <= {pass[$bits(pass_t)-33:0], word};
@@ -35,19 +35,19 @@ module read_program
             state <= IDLE;
         end else case (state)
             IDLE: if (start) begin
-                state <= count == 0 ? IDLE : ASK;
-                left <= count;
-                command_address <= times(first, PASS_WORDS);
-                words <= begun(PASS_WORDS);
+                state <= count == 0 ? IDLE : REQUEST;
+                remaining <= count;
+                command_address <= address_product(first, PASS_WORDS);
+                words <= start_countdown(PASS_WORDS);
             end
-            ASK: if (command_ready) state <= READ;
+            REQUEST: if (command_ready) state <= READ;
             READ: if (word_valid) begin
-                words <= counted(words);
-                if (words.last) state <= GIVE;
+                words <= next_countdown(words);
+                if (words.last) state <= DELIVER;
             end
             default: if (pass_ready) begin
-                state <= left == 1 ? IDLE : ASK;
-                left <= left - 1;
+                state <= remaining == 1 ? IDLE : REQUEST;
+                remaining <= remaining - 1;
                 command_address <= command_address + PASS_WORDS;
             end
         endcase

@@ -25,33 +25,33 @@ module feed_weights
 
     typedef enum logic [1:0] {IDLE, BEGIN, RUN} state_t;
     state_t state;
-    number_t use_left, tile, base, feeds_left;
+    number_t remaining_uses, tile, base, remaining_feeds;
 
     function automatic number_t next_step(number_t step);
         return step == WEIGHT_DEPTH - 1 ? 0 : step + 1;
     endfunction
 
     // --- store: where the next words go -------------------------------------------------------------------------
-    // held: steps in the buffer, from the first step of the tile that is fed, or of the pass if all its tiles stay.
+    // stored: steps in the buffer, from the first step of the tile that is fed, or of the pass if all its tiles stay.
     // needed: steps that must be in the buffer before this tile can be fed.
-    number_t held, needed, released;
-    number_t store_step, loads_left;
-    logic [TURNS-1:0] turn;
+    number_t stored, needed, released;
+    number_t store_step, remaining_loads;
+    logic [BANK_GROUPS-1:0] bank_group;
     logic storing;
-    assign storing = loads_left != 0 && held != WEIGHT_DEPTH && (&beats_valid);
+    assign storing = remaining_loads != 0 && stored != WEIGHT_DEPTH && (&beats_valid);
     assign beats_ready = {WEIGHT_PORTS{storing}};
 
     // --- feed ---------------------------------------------------------------------------------------------------
     number_t step;
     countdown_t tile_steps;
     logic room, feeding, read_valid;
-    assign feeding = state == RUN && feeds_left != 0 && room;
+    assign feeding = state == RUN && remaining_feeds != 0 && room;
 
     logic [BEATS-1:0][WORD_BITS-1:0] read_words;
     for (genvar bank = 0; bank < BEATS; bank++) begin : banks
         sdp_ram #(.WIDTH(WORD_BITS), .DEPTH(WEIGHT_DEPTH), .STYLE(WEIGHT_MEMORY)) words (
             .clk,
-            .write(storing && turn[bank/BEAT_WORDS]),
+            .write(storing && bank_group[bank/BEAT_WORDS]),
             .write_address(ADDRESS_BITS'(store_step)),
             .write_data(beats[bank%BEAT_WORDS/WEIGHT_WORDS][bank%WEIGHT_WORDS*WORD_BITS+:WORD_BITS]),
             .read(feeding),
@@ -64,57 +64,57 @@ module feed_weights
         .out_ready(weights_ready), .out_data(weights));
 
     // --- tiles --------------------------------------------------------------------------------------------------
-    logic ends, last_use, last_tile;
-    assign last_use = use_left == 1;
+    logic tile_ends, last_use, last_tile;
+    assign last_use = remaining_uses == 1;
     assign last_tile = tile + 1 == pass.channel_tiles;
-    assign ends = state == RUN && feeds_left == number_t'(feeding);
+    assign tile_ends = state == RUN && remaining_feeds == number_t'(feeding);
     // Tiles that are used again stay until the pass ends.
-    assign released = !ends || (pass.resident != 0 && !last_use) ? 0 : needed;
-    assign done = state == IDLE && loads_left == 0;
+    assign released = !tile_ends || (pass.resident != 0 && !last_use) ? 0 : needed;
+    assign done = state == IDLE && remaining_loads == 0;
 
     always_ff @(posedge clk) begin
         read_valid <= feeding && !reset;
         if (reset) begin
             state <= IDLE;
-            loads_left <= 0;
+            remaining_loads <= 0;
         end else begin
             if (storing) begin
-                loads_left <= loads_left - 1;
-                turn <= TURNS'({turn, turn[TURNS-1]});
-                if (turn[TURNS-1]) store_step <= next_step(store_step);
+                remaining_loads <= remaining_loads - 1;
+                bank_group <= BANK_GROUPS'({bank_group, bank_group[BANK_GROUPS-1]});
+                if (bank_group[BANK_GROUPS-1]) store_step <= next_step(store_step);
             end
-            held <= held + number_t'(storing && turn[TURNS-1]) - released;
+            stored <= stored + number_t'(storing && bank_group[BANK_GROUPS-1]) - released;
             case (state)
                 IDLE: if (start) begin
                     state <= BEGIN;
-                    use_left <= pass.tile_uses;
+                    remaining_uses <= pass.tile_uses;
                     tile <= 0;
                     base <= pass.first_step;
                     needed <= pass.steps;
                     // The pass before has loaded the first tile, except at the start of a frame.
-                    held <= plan.first ? 0 : pass.steps;
-                    loads_left <= pass.load_beats - (plan.first ? 0 : pass.tile_beats) + plan.next_beats;
-                    store_step <= plan.first ? pass.first_step : wrapped(pass.first_step + pass.steps, WEIGHT_DEPTH);
-                    turn <= TURNS'(1);
+                    stored <= plan.first ? 0 : pass.steps;
+                    remaining_loads <= pass.load_beats - (plan.first ? 0 : pass.tile_beats) + plan.next_beats;
+                    store_step <= plan.first ? pass.first_step : wrap_once(pass.first_step + pass.steps, WEIGHT_DEPTH);
+                    bank_group <= BANK_GROUPS'(1);
                 end
                 BEGIN: begin
-                    if (held >= needed) state <= RUN;
-                    feeds_left <= pass.weight_feeds;
+                    if (stored >= needed) state <= RUN;
+                    remaining_feeds <= pass.weight_feeds;
                     step <= base;
-                    tile_steps <= begun(pass.steps);
+                    tile_steps <= start_countdown(pass.steps);
                 end
                 default: begin
                     if (feeding) begin
-                        feeds_left <= feeds_left - 1;
-                        tile_steps <= counted(tile_steps);
+                        remaining_feeds <= remaining_feeds - 1;
+                        tile_steps <= next_countdown(tile_steps);
                         step <= tile_steps.last ? base : next_step(step);
                     end
-                    if (ends) begin
+                    if (tile_ends) begin
                         state <= last_use ? IDLE : BEGIN;
-                        use_left <= use_left - 1;
+                        remaining_uses <= remaining_uses - 1;
                         tile <= last_tile ? 0 : tile + 1;
                         base <= pass.resident != 0 && last_tile
-                            ? pass.first_step : wrapped(base + pass.steps, WEIGHT_DEPTH);
+                            ? pass.first_step : wrap_once(base + pass.steps, WEIGHT_DEPTH);
                         if (pass.resident != 0) needed <= last_tile ? pass.steps : needed + pass.steps;
                     end
                 end

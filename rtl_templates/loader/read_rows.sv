@@ -25,12 +25,12 @@ module read_rows
     // rows and in words. A pass is valid a cycle before its start, so that products of its fields are taken from
     // registers. Only one addition to them remains at the start.
     number_t skip, skip_words, first_row, row_zero, words_below;
-    assign first_row = times(pass.stride, PORT);
+    assign first_row = address_product(pass.stride, PORT);
     always_ff @(posedge clk) begin
         skip <= MAP_PORTS * pass.stride - pass.phases + 1;
-        skip_words <= times(pass.in_row_pitch, skip);
-        row_zero <= pass.in_base - times(pass.in_row_pitch, pass.pad_top);
-        words_below <= times(pass.in_row_pitch, first_row);
+        skip_words <= address_product(pass.in_row_pitch, skip);
+        row_zero <= pass.in_base - address_product(pass.in_row_pitch, pass.pad_top);
+        words_below <= address_product(pass.in_row_pitch, first_row);
     end
     number_t first_address;
     assign first_address = row_zero + words_below;
@@ -54,20 +54,20 @@ module read_rows
             row <= first_row;
             row_address <= first_address;
             piece_address <= first_address;
-            bursts <= begun(pass.bursts);
-            phases <= begun(pass.phases);
-            strides <= begun((pass.row_strides - PORT + MAP_PORTS - 1) / MAP_PORTS);
+            bursts <= start_countdown(pass.bursts);
+            phases <= start_countdown(pass.phases);
+            strides <= start_countdown((pass.row_strides - PORT + MAP_PORTS - 1) / MAP_PORTS);
         end else if (steps) begin
             piece_address <= ends_row ? next_address : piece_address + pass.in_block_pitch;
-            bursts <= counted(bursts);
+            bursts <= next_countdown(bursts);
             if (ends_row) begin
                 row <= row + (ends_stride ? skip : 1);
                 row_address <= next_address;
-                phases <= counted(phases);
+                phases <= next_countdown(phases);
             end
             if (ends_stride) begin
                 more <= !strides.last;
-                strides <= counted(strides);
+                strides <= next_countdown(strides);
             end
         end
     end

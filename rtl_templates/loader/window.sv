@@ -21,13 +21,13 @@ module window
 
     // The two words are rotated so that the result begins at ``start``. At 16 bits, the bytes of a pixel are packed
     // more densely than values.
-    word_t turned;
-    assign turned = WORD_BITS'({words, words} >> {start, ($clog2(8 * PIXEL_BYTES))'(0)});
+    word_t rotated_words;
+    assign rotated_words = WORD_BITS'({words, words} >> {start, ($clog2(8 * PIXEL_BYTES))'(0)});
 
     always_comb begin
         for (int lane = 0; lane < LANES; lane++) begin
-            automatic logic [VALUE_BITS-1:0] value = turned[lane*VALUE_BITS+:VALUE_BITS];
-            if (VALUE_BITS > 8 && pixels) value = VALUE_BITS'(turned[lane*RAW_BITS+:RAW_BITS]);
+            automatic logic [VALUE_BITS-1:0] value = rotated_words[lane*VALUE_BITS+:VALUE_BITS];
+            if (VALUE_BITS > 8 && pixels) value = VALUE_BITS'(rotated_words[lane*RAW_BITS+:RAW_BITS]);
             if (!inside_map[lane/PIXEL_LANES])
                 value = VALUE_BITS'(pixels ? around >> (lane % NIBBLES * 4) : around);
             values[lane*VALUE_BITS+:VALUE_BITS] = value ^ {pixels && VALUE_BITS < 16, (VALUE_BITS - 1)'(0)};

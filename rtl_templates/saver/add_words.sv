@@ -34,29 +34,29 @@ module add_words
     assign greatest = ALL_BITS'(by.greatest);
 
     for (genvar l = 0; l < LANES; l++) begin : lanes
-        logic signed [PARTS-1:0][PART_BITS-1:0] own, factored, both;
-        logic signed [ALL_BITS-1:0] summed, rounded, shifted, exact;
-        logic more, rises, below, above;  // more: a bit below the half is set; rises: the result is rounded up
+        logic signed [PARTS-1:0][PART_BITS-1:0] own_product, other_product, product_sum;
+        logic signed [ALL_BITS-1:0] total, rounded, shifted, masked;
+        logic sticky, rounds_up, below, above;  // sticky: a bit below the half is set; rounds_up: the result is rounded up
         always_comb begin
-            summed = ALL_BITS'(by.offset);
+            total = ALL_BITS'(by.offset);
             for (int part = 0; part < PARTS; part++)
-                summed = summed + (ALL_BITS'(signed'(both[part])) <<< (PART * part));
-            exact = rounded & ~(by.to_parity ? ALL_BITS'((1 << NEAR_HALF) - 1) : '0);
-            more = (exact & ((ALL_BITS'(1) << (by.shift - 6'd1)) - 1)) != '0;
+                total = total + (ALL_BITS'(signed'(product_sum[part])) <<< (PART * part));
+            masked = rounded & ~(by.to_parity ? ALL_BITS'((1 << NEAR_HALF) - 1) : '0);
+            sticky = (masked & ((ALL_BITS'(1) << (by.shift - 6'd1)) - 1)) != '0;
             below = shifted < least;
-            above = shifted > greatest || (rises && shifted == greatest);
+            above = shifted > greatest || (rounds_up && shifted == greatest);
         end
         always_ff @(posedge clk) begin
             for (int part = 0; part < PARTS; part++) begin
-                own[part] <= multiple(by.own, result[VALUE_BITS*l+PART*part+:PART], part == PARTS - 1);
-                factored[part] <= multiple(by.other, other[VALUE_BITS*l+PART*part+:PART], part == PARTS - 1);
-                both[part] <= own[part] + factored[part];
+                own_product[part] <= multiple(by.own, result[VALUE_BITS*l+PART*part+:PART], part == PARTS - 1);
+                other_product[part] <= multiple(by.other, other[VALUE_BITS*l+PART*part+:PART], part == PARTS - 1);
+                product_sum[part] <= own_product[part] + other_product[part];
             end
-            rounded <= summed;
-            shifted <= exact >>> by.shift;
-            rises <= by.to_parity && exact[by.shift - 6'd1] && (more || exact[by.shift] != by.odd);
+            rounded <= total;
+            shifted <= masked >>> by.shift;
+            rounds_up <= by.to_parity && masked[by.shift - 6'd1] && (sticky || masked[by.shift] != by.odd);
             sum[VALUE_BITS*l+:VALUE_BITS] <= VALUE_BITS'(
-                below ? least : above ? greatest : shifted + ALL_BITS'(rises));
+                below ? least : above ? greatest : shifted + ALL_BITS'(rounds_up));
         end
     end
 endmodule

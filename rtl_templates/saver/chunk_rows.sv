@@ -36,7 +36,7 @@ module chunk_rows
 
     // This is a register: a pass is valid a cycle before its start.
     number_t port_base, first_address;
-    always_ff @(posedge clk) port_base <= base + times(row_pitch, FIRST);
+    always_ff @(posedge clk) port_base <= base + address_product(row_pitch, FIRST);
     assign first_address = port_base + chunk.row_offset + chunk.offset;
 
     always_ff @(posedge clk) begin

@@ -19,13 +19,13 @@ module lut_product #(
     logic signed [6*THIRD:0] bits;  // a 0 is appended below the lowest bit, for the first digit
     assign bits = {(6 * THIRD)'(factor), 1'b0};
 
-    // so_far / 4 + digit · number. For a negative digit the multiple is inverted; the missing 1 is added by the
+    // running_sum / 4 + digit · number. For a negative digit the multiple is inverted; the missing 1 is added by the
     // carry-in.
-    function automatic logic signed [WIDE-1:0] with_digit(
-        logic signed [WIDE-1:0] so_far, logic signed [NUMBER_BITS-1:0] of, logic [2:0] digit);
-        automatic logic signed [WIDE-1:0] multiple = digit[1] ^ digit[0] ? WIDE'(of)
-            : digit[2] ^ digit[1] ? WIDE'(of) <<< 1 : '0;
-        return WIDE'(({so_far >>> 2, 1'b1} + {multiple ^ {WIDE{digit[2]}}, digit[2]}) >> 1);
+    function automatic logic signed [WIDE-1:0] add_digit(
+        logic signed [WIDE-1:0] running_sum, logic signed [NUMBER_BITS-1:0] multiplicand, logic [2:0] digit);
+        automatic logic signed [WIDE-1:0] multiple = digit[1] ^ digit[0] ? WIDE'(multiplicand)
+            : digit[2] ^ digit[1] ? WIDE'(multiplicand) <<< 1 : '0;
+        return WIDE'(({running_sum >>> 2, 1'b1} + {multiple ^ {WIDE{digit[2]}}, digit[2]}) >> 1);
     endfunction
 
     // Each third: the last running sum, and below it two bits of every running sum, which no later digit changes.
@@ -35,7 +35,7 @@ module lut_product #(
         for (int part = 0; part < 3; part++) begin
             automatic logic signed [WIDE-1:0] last = '0;
             for (int k = 0; k < THIRD; k++) begin
-                last = with_digit(last, number, bits[2*(part*THIRD+k)+:3]);
+                last = add_digit(last, number, bits[2*(part*THIRD+k)+:3]);
                 parts[part][2*k+:2] = last[1:0];
             end
             parts[part][PART_BITS-1-:WIDE] = last;

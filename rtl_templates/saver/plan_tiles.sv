@@ -14,7 +14,7 @@ module plan_tiles
     output pool_tile_t tile
 );
     logic more;
-    number_t row, channel, rows_above, kept_address;
+    number_t row, channel, first_row, stored_address;
 
     logic last_row, last_channel, last;
     assign last_row = row + 1 == pass.row_tiles;
@@ -22,11 +22,11 @@ module plan_tiles
     assign last = last_row && last_channel;
 
     tile_rows_t rows;
-    tile_rows of_tile (.pass, .rows_above, .first(row == 0), .last(last_row), .rows);
+    tile_rows of_tile (.pass, .first_row, .first(row == 0), .last(last_row), .rows);
     assign tile.rows = rows;
-    assign tile.last_group = ((rows.saved + SAVE_ROWS - 1) >>> $clog2(SAVE_ROWS)) - 1;
+    assign tile.last_group = ((rows.output_rows + SAVE_ROWS - 1) >>> $clog2(SAVE_ROWS)) - 1;
     assign tile.channel = channel;
-    assign tile.kept_address = kept_address;
+    assign tile.stored_address = stored_address;
     assign tile.last = last;
     assign tile_valid = more;
 
@@ -40,16 +40,16 @@ module plan_tiles
             more <= 1'b0;
         end else if (start) begin
             more <= 1'b1;
-            {row, channel, rows_above, kept_address} <= '0;
+            {row, channel, first_row, stored_address} <= '0;
         end else if (tile_valid && tile_ready) begin
             more <= !last;
             if (next_channel) channel <= last_channel && pass.inputs_resident == 0 ? 0 : channel + 1;
             if (next_row) begin
                 row <= last_row ? 0 : row + 1;
-                rows_above <= last_row ? 0 : rows_above + ROWS;
+                first_row <= last_row ? 0 : first_row + ROWS;
             end
             // Sums are stored for each channel tile of a row tile.
-            kept_address <= next_row ? 0 : kept_address + pass.save_width;
+            stored_address <= next_row ? 0 : stored_address + pass.save_width;
         end
     end
 endmodule

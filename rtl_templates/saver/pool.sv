@@ -40,104 +40,104 @@ module pool
     logic signed [15:0] first_row, s1_first;
 
     // --- per cycle: a column arrives, or a further group of the window is output ----------------------------------
-    logic plain, lagging, halving, keeps;
-    assign plain = pass.pool_size == 1;
+    logic no_pool, stride_one, stride_two, stores_row;
+    assign no_pool = pass.pool_size == 1;
     // A pool of stride 1 outputs column x − 1 when column x arrives, and its last column one step after the last
     // arrival.
-    assign lagging = !plain && pass.pool_stride == 1;
-    assign halving = !plain && !lagging;
-    assign keeps = !plain && pass.row_tiles > 1 && (lagging || ROWS % 2 == 1);
+    assign stride_one = !no_pool && pass.pool_stride == 1;
+    assign stride_two = !no_pool && !stride_one;
+    assign stores_row = !no_pool && pass.row_tiles > 1 && (stride_one || ROWS % 2 == 1);
 
-    logic compares, multiplies, upscales;
-    assign compares = WINDOWS > 0 && pass.pool_stride == 0;
-    assign multiplies = MAP_PRODUCTS > 0 && pass.pool_stride < 0;
+    logic compares_places, multiplies_maps, upscales;
+    assign compares_places = WINDOWS > 0 && pass.pool_stride == 0;
+    assign multiplies_maps = MAP_PRODUCTS > 0 && pass.pool_stride < 0;
     assign upscales = UPSCALE > 1 && pass.upscale > 1;
 
     // The places of a window: all columns of a kernel row, then the next kernel row.
     countdown_t kernel_columns, kernel_rows;
     logic first_place, last_place, repeats;  // repeats: the column is output for the second time
-    assign last_place = (!compares && !multiplies) || (kernel_columns.last && kernel_rows.last);
+    assign last_place = (!compares_places && !multiplies_maps) || (kernel_columns.last && kernel_rows.last);
 
     logic running;
     number_t x, count;
     assign first_row = 16'(count * SAVE_ROWS);
     number_t last_arrival, last_column;
     // A position may become several columns, so that save_width counts them.
-    assign last_arrival = (plain && !upscales ? pass.save_width : pass.out_width) - 1;
-    assign last_column = last_arrival + number_t'(lagging);
+    assign last_arrival = (no_pool && !upscales ? pass.save_width : pass.out_width) - 1;
+    assign last_column = last_arrival + number_t'(stride_one);
 
     // Two positions that arrive together are processed one after the other.
-    sums_t [ROWS-1:0] arrived;
-    logic second, last_of_together;
+    sums_t [ROWS-1:0] input_sums;
+    logic second, last_position;
     assign second = POSITIONS > 1 && pass.positions > 1 && x[0];
-    assign last_of_together = POSITIONS == 1 || pass.positions == 1 || x[0] || x == last_arrival;
+    assign last_position = POSITIONS == 1 || pass.positions == 1 || x[0] || x == last_arrival;
     always_comb begin
-        for (int m = 0; m < ROWS; m++) arrived[m] = sums[m][second ? POSITIONS - 1 : 0];
+        for (int m = 0; m < ROWS; m++) input_sums[m] = sums[m][second ? POSITIONS - 1 : 0];
     end
 
-    logic odd, first_group, complete, last_group, again, leaves, ends, arrives, goes, room;
-    logic s1_keeps, overtakes;  // overtakes: a tile of one column would read the row that is written in this cycle
+    logic odd, first_group, complete, last_group, repeat_next, column_ends, tile_ends, reads_column, advances, room;
+    logic s1_store_row, read_after_write;  // read_after_write: a tile of one column would read the row that is written in this cycle
     always_comb begin
         odd = x[0];
         first_group = count == 0 && !repeats;
-        complete = (plain && last_place) || (lagging && x != 0) || (halving && (odd || x == last_arrival));
+        complete = (no_pool && last_place) || (stride_one && x != 0) || (stride_two && (odd || x == last_arrival));
         last_group = !complete || count == tile.last_group;
-        again = last_group && upscales && !repeats;
-        leaves = last_group && last_place && !again;
-        ends = leaves && x == last_column;
-        arrives = first_group && (!lagging || x != last_column);
+        repeat_next = last_group && upscales && !repeats;
+        column_ends = last_group && last_place && !repeat_next;
+        tile_ends = column_ends && x == last_column;
+        reads_column = first_group && (!stride_one || x != last_column);
         room = !s1_valid || group_ready;
-        overtakes = s1_keeps && complete && first_group && x == 0;
-        goes = running && tile_valid && (!arrives || sums_valid) && room && !overtakes;
+        read_after_write = s1_store_row && complete && first_group && x == 0;
+        advances = running && tile_valid && (!reads_column || sums_valid) && room && !read_after_write;
     end
-    assign sums_ready = goes && arrives && last_of_together;
-    assign tile_ready = goes && ends;
+    assign sums_ready = advances && reads_column && last_position;
+    assign tile_ready = advances && tile_ends;
     assign done = !running;
 
     // The window: this column, or the maximum of two neighbours or of all places so far.
     sums_t [ROWS-1:0] column, window, s1_window;
-    logic pairs;
-    assign pairs = (lagging && x != 0) || (halving && odd) || (compares && !first_place);
+    logic compares_pair;
+    assign compares_pair = (stride_one && x != 0) || (stride_two && odd) || (compares_places && !first_place);
     always_comb begin
         for (int m = 0; m < ROWS; m++) begin
-            window[m] = arrived[m];
-            if (lagging && x == last_column) window[m] = column[m];
-            else if (pairs) window[m] = larger(arrived[m], column[m]);
+            window[m] = input_sums[m];
+            if (stride_one && x == last_column) window[m] = column[m];
+            else if (compares_pair) window[m] = larger(input_sums[m], column[m]);
         end
     end
 
     // --- the last row of a tile, stored for the tile below: [channel tile][column] --------------------------------
-    logic [ADDRESS_BITS-1:0] kept_at;
-    sums_t kept_row;
-    assign kept_at = ADDRESS_BITS'(tile.kept_address + (lagging ? x - 1 : x >>> 1));
-    logic keeps_now;
-    logic [ADDRESS_BITS-1:0] s1_kept_at;
-    assign keeps_now = goes && keeps && complete && first_group;
-    sdp_ram #(.WIDTH(COLUMNS * SUM_BITS), .DEPTH(KEPT_DEPTH), .STYLE(KEPT_MEMORY)) kept (
-        .clk, .write(s1_keeps), .write_address(s1_kept_at), .write_data(s1_window[ROWS-1]),
-        .read(keeps_now), .read_address(kept_at), .read_data(kept_row));
+    logic [ADDRESS_BITS-1:0] stored_row_address;
+    sums_t stored_row;
+    assign stored_row_address = ADDRESS_BITS'(tile.stored_address + (stride_one ? x - 1 : x >>> 1));
+    logic store_row;
+    logic [ADDRESS_BITS-1:0] s1_stored_row_address;
+    assign store_row = advances && stores_row && complete && first_group;
+    sdp_ram #(.WIDTH(COLUMNS * SUM_BITS), .DEPTH(KEPT_DEPTH), .STYLE(KEPT_MEMORY)) stored_rows (
+        .clk, .write(s1_store_row), .write_address(s1_stored_row_address), .write_data(s1_window[ROWS-1]),
+        .read(store_row), .read_address(stored_row_address), .read_data(stored_row));
 
     // --- one cycle later: rows of the window ----------------------------------------------------------------------
     // verilator lint_off UNUSEDSIGNAL
     tile_rows_t s1_rows;
-    sums_t [ROWS-1:0] s1_before;  // the place before the last place of the window
+    sums_t [ROWS-1:0] s1_previous_place;  // the place before the last place of the window
     // verilator lint_on UNUSEDSIGNAL
 
     always_ff @(posedge clk) begin
-        s1_keeps <= keeps_now && !reset;
-        s1_kept_at <= kept_at;
+        s1_store_row <= store_row && !reset;
+        s1_stored_row_address <= stored_row_address;
         if (room) begin
-            s1_valid <= goes && complete && !reset;
-            s1_last <= ends && tile.last;
+            s1_valid <= advances && complete && !reset;
+            s1_last <= tile_ends && tile.last;
             s1_count <= count;
-            s1_first <= (upscales ? first_row >>> 1 : halving ? first_row <<< 1 : first_row) - 16'(tile.rows.kept);
+            s1_first <= (upscales ? first_row >>> 1 : stride_two ? first_row <<< 1 : first_row) - 16'(tile.rows.stored_rows);
             s1_channel <= tile.channel;
             s1_rows <= tile.rows;
         end
-        if (goes && first_group) begin
+        if (advances && first_group) begin
             s1_window <= window;
-            s1_before <= column;
-            if (arrives) column <= compares ? window : arrived;
+            s1_previous_place <= column;
+            if (reads_column) column <= compares_places ? window : input_sums;
         end
         if (reset) begin
             running <= 1'b0;
@@ -147,18 +147,18 @@ module pool
             count <= 0;
             repeats <= 1'b0;
             first_place <= 1'b1;
-            kernel_columns <= begun(pass.kernel_groups);
-            kernel_rows <= begun(pass.kernel_height);
-        end else if (goes) begin
+            kernel_columns <= start_countdown(pass.kernel_groups);
+            kernel_rows <= start_countdown(pass.kernel_height);
+        end else if (advances) begin
             count <= last_group ? 0 : count + 1;
             if (last_group) begin
-                repeats <= again;
+                repeats <= repeat_next;
                 first_place <= last_place;
-                kernel_columns <= counted(kernel_columns);
-                if (kernel_columns.last) kernel_rows <= counted(kernel_rows);
+                kernel_columns <= next_countdown(kernel_columns);
+                if (kernel_columns.last) kernel_rows <= next_countdown(kernel_rows);
             end
-            if (leaves) x <= ends ? 0 : x + 1;
-            if (ends && tile.last) running <= 1'b0;
+            if (column_ends) x <= tile_ends ? 0 : x + 1;
+            if (tile_ends && tile.last) running <= 1'b0;
         end
         if (reset) s1_valid <= 1'b0;
     end
@@ -170,14 +170,14 @@ module pool
     localparam int LAP_BITS = LAPS > 0 ? $clog2(LAPS + 1) : 1;
     sums_t [SPAN-1:0] near;  // row r at place r modulo SPAN
     for (genvar place = 0; place < SPAN; place++) begin : places
-        localparam int KEPT = place == SPAN - 1 ? 1 : 0;  // the stored row, row −1, has this place
-        localparam int CHOICES = KEPT + (ROWS > place ? (ROWS - 1 - place) / SPAN + 1 : 0);
+        localparam int STORED = place == SPAN - 1 ? 1 : 0;  // the stored row, row −1, has this place
+        localparam int CHOICES = STORED + (ROWS > place ? (ROWS - 1 - place) / SPAN + 1 : 0);
         logic [LAP_BITS-1:0] lap;
-        assign lap = LAP_BITS'((s1_first + 16'(SPAN - 1 - place + KEPT * SPAN)) >>> SPAN_BITS);
+        assign lap = LAP_BITS'((s1_first + 16'(SPAN - 1 - place + STORED * SPAN)) >>> SPAN_BITS);
         always_comb begin
-            near[place] = KEPT != 0 || ROWS <= place ? kept_row : s1_window[minimum(place, ROWS - 1)];
+            near[place] = STORED != 0 || ROWS <= place ? stored_row : s1_window[minimum(place, ROWS - 1)];
             for (int choice = 1; choice < CHOICES; choice++)
-                if (lap == LAP_BITS'(choice)) near[place] = s1_window[place+(choice-KEPT)*SPAN];
+                if (lap == LAP_BITS'(choice)) near[place] = s1_window[place+(choice-STORED)*SPAN];
         end
     end
 
@@ -185,8 +185,8 @@ module pool
     // unchanged.
     always_comb begin
         for (int r = 0; r < SAVE_ROWS; r++) begin
-            automatic logic signed [15:0] upper = s1_first + 16'(upscales ? r / 2 : halving ? 2 * r : r);
-            automatic logic pooled = !plain && upper + 1 < 16'(s1_rows.rows);
+            automatic logic signed [15:0] upper = s1_first + 16'(upscales ? r / 2 : stride_two ? 2 * r : r);
+            automatic logic pooled = !no_pool && upper + 1 < 16'(s1_rows.rows);
             automatic logic [SPAN_BITS-1:0] place = upper[SPAN_BITS-1:0];
             automatic logic [SPAN_BITS-1:0] even_place = place + SPAN_BITS'(place[0]);
             automatic sums_t at_even = near[even_place];
@@ -196,7 +196,7 @@ module pool
                     ? at_odd[n] : at_even[n];
             for (int n = 0; n < COLUMNS; n++)
                 factors[r][n] = MAP_PRODUCTS > 0
-                    ? s1_before[minimum(s1_count * SAVE_ROWS + r, ROWS - 1)][n][VALUE_BITS-1:0] : '0;
+                    ? s1_previous_place[minimum(s1_count * SAVE_ROWS + r, ROWS - 1)][n][VALUE_BITS-1:0] : '0;
         end
         group.channel = s1_channel;
         group.last = s1_last;

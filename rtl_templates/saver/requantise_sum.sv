@@ -29,11 +29,11 @@ module requantise_sum
     always_ff @(posedge clk) begin
         registered <= sum;
         biased <= with_bias;
-        factor <= {late && constants.late_sign, !late && with_bias < 0 ? constants.negative : constants.multiplier};
+        factor <= {late && constants.late_sign, !late && with_bias < 0 ? constants.negative_multiplier : constants.multiplier};
     end
 
     // The schedule chooses DSPs or LUTs. Both take two cycles.
-    logic signed [48:0] product, offered;
+    logic signed [48:0] product, product_with_offset;
     if (REQUANTISE_DSPS != 0) begin : in_dsps
         (* use_dsp = "yes" *) logic signed [48:0] first;
         always_ff @(posedge clk) begin
@@ -44,10 +44,10 @@ module requantise_sum
         lut_product #(.NUMBER_BITS(BIASED_BITS), .FACTOR_BITS(17)) multiplier (.clk, .number(biased), .factor, .product);
     end
 
-    if (LATE_OFFSETS == 0) begin : as_it_is
-        assign offered = product;
+    if (LATE_OFFSETS == 0) begin : no_offset
+        assign product_with_offset = product;
     end else begin : with_offset
-        always_ff @(posedge clk) offered <= product + 49'(offset);
+        always_ff @(posedge clk) product_with_offset <= product + 49'(offset);
     end
-    shift_and_saturate to_result (.clk, .value(offered), .coarse, .fine, .rounds, .to_parity, .odd, .least, .greatest, .result);
+    shift_and_saturate to_result (.clk, .value(product_with_offset), .coarse, .fine, .rounds, .to_parity, .odd, .least, .greatest, .result);
 endmodule

@@ -27,58 +27,58 @@ module shift_and_saturate
     input logic signed [RESULT_BITS-1:0] greatest,
     output logic signed [RESULT_BITS-1:0] result
 );
-    localparam int TWICE = RESULT_BITS + 1;  // bits of twice the result, which is halved and rounded at the end
+    localparam int DOUBLE_BITS = RESULT_BITS + 1;  // bits of twice the result, which is halved and rounded at the end
     localparam int NEAR_HALF = 12;  // cnn/quantized.py
     logic even;
     assign even = LATE_OFFSETS > 1 && to_parity;
 
     // Shift by 0, 16 or 32. The 3 and 12 bits more than in the end are for the next two steps.
-    logic signed [TWICE+14:0] s1;
-    logic s1_negative, s1_beyond;
+    logic signed [DOUBLE_BITS+14:0] s1;
+    logic s1_negative, s1_overflow;
     logic signed [63:0] wide;
     assign wide = 64'(value) & ~(even ? 64'((1 << NEAR_HALF) - 1) : 64'd0);
     always_ff @(posedge clk) begin
-        s1 <= coarse[1] ? wide[32+:TWICE+15] : coarse[0] ? wide[16+:TWICE+15] : wide[0+:TWICE+15];
+        s1 <= coarse[1] ? wide[32+:DOUBLE_BITS+15] : coarse[0] ? wide[16+:DOUBLE_BITS+15] : wide[0+:DOUBLE_BITS+15];
         s1_negative <= value[BITS-1];
-        s1_beyond <= !coarse[1] && (wide >>> (TWICE + (coarse[0] ? 30 : 14))) != (value[BITS-1] ? -1 : 0);
+        s1_overflow <= !coarse[1] && (wide >>> (DOUBLE_BITS + (coarse[0] ? 30 : 14))) != (value[BITS-1] ? -1 : 0);
     end
 
     // Shift by 0, 4, 8 or 12, then by 0 to 3.
-    logic signed [TWICE+2:0] s2;
-    logic signed [TWICE-1:0] s3, shifted;
+    logic signed [DOUBLE_BITS+2:0] s2;
+    logic signed [DOUBLE_BITS-1:0] s3, shifted;
     logic [1:0] s2_ones;
-    logic s2_rounds, s2_negative, s2_beyond, s3_negative, s3_beyond;
-    logic s1_more, s2_more, more, stays;  // more: a dropped bit below the half is set; stays: a tie is not rounded up
+    logic s2_rounds, s2_negative, s2_overflow, s3_negative, s3_overflow;
+    logic s1_sticky, s2_sticky, sticky, tie_rounds_down;  // sticky: a dropped bit below the half is set; tie_rounds_down: a tie is not rounded up
     logic [3:0] fours, ones;  // for each shift: the dropped upper bits all equal the sign
     always_comb begin
-        shifted = TWICE'(s2 >>> s2_ones);
+        shifted = DOUBLE_BITS'(s2 >>> s2_ones);
         for (int i = 0; i < 4; i++) begin
-            fours[i] = (s1 >>> (TWICE + 2 + 4 * i)) == (s1_negative ? -1 : 0);
-            ones[i] = (s2 >>> (TWICE - 1 + i)) == (s2_negative ? -1 : 0);
+            fours[i] = (s1 >>> (DOUBLE_BITS + 2 + 4 * i)) == (s1_negative ? -1 : 0);
+            ones[i] = (s2 >>> (DOUBLE_BITS - 1 + i)) == (s2_negative ? -1 : 0);
         end
-        more = s2_more || (s2[0] && s2_ones > 0) || (s2[1] && s2_ones > 1) || (s2[2] && s2_ones > 2);
-        stays = even && !more && shifted[1] == odd;
+        sticky = s2_sticky || (s2[0] && s2_ones > 0) || (s2[1] && s2_ones > 1) || (s2[2] && s2_ones > 2);
+        tie_rounds_down = even && !sticky && shifted[1] == odd;
     end
     always_ff @(posedge clk) begin
-        s2 <= (TWICE + 3)'(s1 >>> {fine[3:2], 2'd0});
+        s2 <= (DOUBLE_BITS + 3)'(s1 >>> {fine[3:2], 2'd0});
         s2_ones <= fine[1:0];
         s2_rounds <= rounds;
-        s1_more <= coarse[1] ? wide[31:NEAR_HALF] != '0 : coarse[0] && wide[15:NEAR_HALF] != '0;
-        s2_more <= s1_more || (s1[3:0] != '0 && fine[3:2] > 0) || (s1[7:4] != '0 && fine[3:2] > 1)
+        s1_sticky <= coarse[1] ? wide[31:NEAR_HALF] != '0 : coarse[0] && wide[15:NEAR_HALF] != '0;
+        s2_sticky <= s1_sticky || (s1[3:0] != '0 && fine[3:2] > 0) || (s1[7:4] != '0 && fine[3:2] > 1)
             || (s1[11:8] != '0 && fine[3:2] > 2);
         s2_negative <= s1_negative;
-        s2_beyond <= s1_beyond || !fours[fine[3:2]];
-        s3 <= {shifted[TWICE-1:1], shifted[0] && s2_rounds && !stays};
+        s2_overflow <= s1_overflow || !fours[fine[3:2]];
+        s3 <= {shifted[DOUBLE_BITS-1:1], shifted[0] && s2_rounds && !tie_rounds_down};
         s3_negative <= s2_negative;
-        s3_beyond <= s2_beyond || !ones[s2_ones];
+        s3_overflow <= s2_overflow || !ones[s2_ones];
     end
 
     // A value that reaches a limit before rounding is that limit after rounding in either direction.
-    logic signed [RESULT_BITS-1:0] half, held;
+    logic signed [RESULT_BITS-1:0] half, limited;
     logic below, above;
-    assign half = s3[TWICE-1:1];
-    assign below = s3_beyond ? s3_negative : half < least;
-    assign above = s3_beyond ? !s3_negative : half >= greatest;
-    assign held = below ? least : above ? greatest : half;
-    always_ff @(posedge clk) result <= held + RESULT_BITS'(s3[0] && !below && !above);
+    assign half = s3[DOUBLE_BITS-1:1];
+    assign below = s3_overflow ? s3_negative : half < least;
+    assign above = s3_overflow ? !s3_negative : half >= greatest;
+    assign limited = below ? least : above ? greatest : half;
+    always_ff @(posedge clk) result <= limited + RESULT_BITS'(s3[0] && !below && !above);
 endmodule

@@ -66,7 +66,7 @@ struct span {
 };
 
 // Checks a burst against the protocol: it has whole beats and does not cross a 4 KB page.
-inline burst checked(const buffer &of, const char *kind, uint64_t address, int length, uint64_t ready) {
+inline burst make_burst(const buffer &of, const char *kind, uint64_t address, int length, uint64_t ready) {
     const size_t size = (size_t(length) + 1) * of.beat;
     if (address % of.beat != 0 || address / 4096 != (address + size - 1) / 4096) {
         throw std::runtime_error("port " + of.name + ": a " + kind + " of " + std::to_string(size) + " bytes at " +
@@ -85,44 +85,44 @@ public:
 
     // Drives this cycle's responses.
     void drive() {
-        const int64_t most = rate_.milli_bytes + 1000 * 64;  // bandwidth that is not used is lost
-        tokens_ = tokens_ + rate_.milli_bytes < most ? tokens_ + rate_.milli_bytes : most;
+        const int64_t token_limit = rate_.milli_bytes + 1000 * 64;  // bandwidth that is not used is lost
+        tokens_ = tokens_ + rate_.milli_bytes < token_limit ? tokens_ + rate_.milli_bytes : token_limit;
         const size_t ports = reads_.size() + writes_.size(), first = first_;
-        bool refused = false;
+        bool starved = false;
         for (size_t i = 0; i < ports; ++i) {
             const size_t turn = (first + i) % ports;
             const bool served =
                 turn < reads_.size() ? drive_read(reads_[turn]) : drive_write(writes_[turn - reads_.size()]);
-            if (!served && !refused)
+            if (!served && !starved)
                 first_ = turn;  // the first port without bandwidth is the first that is served in the next cycle
-            refused = refused || !served;
+            starved = starved || !served;
         }
     }
 
     // Samples the transfers of this cycle, before its clock edge. While the masters are in reset there are none.
-    void take(bool listens) {
-        if (listens) {
-            for (auto &port : reads_) take_read(port);
-            for (auto &port : writes_) take_write(port);
+    void sample(bool out_of_reset) {
+        if (out_of_reset) {
+            for (auto &port : reads_) sample_read(port);
+            for (auto &port : writes_) sample_write(port);
         }
         ++cycle_;
     }
 
     // Withdraws the transferred beats after the clock edge.
-    void settle() {
+    void withdraw_transferred() {
         for (auto &port : reads_) {
-            if (port.taken) *port.wires.r_valid = 0;
-            port.taken = false;
+            if (port.transferred) *port.wires.r_valid = 0;
+            port.transferred = false;
         }
         for (auto &port : writes_) {
-            if (port.taken) *port.wires.w_ready = 0;
-            if (port.answered) *port.wires.b_valid = 0;
-            port.taken = port.answered = false;
+            if (port.transferred) *port.wires.w_ready = 0;
+            if (port.responded) *port.wires.b_valid = 0;
+            port.transferred = port.responded = false;
         }
     }
 
     uint64_t cycle() const { return cycle_; }
-    uint64_t last_move() const { return moved_; }
+    uint64_t last_transfer() const { return last_transfer_; }
 
 private:
     static const size_t REQUESTS = 16;  // requests that the interconnect queues per port
@@ -131,19 +131,19 @@ private:
         buffer of;
         read_wires wires;
         std::deque<burst> open;
-        bool taken;  // in this cycle
+        bool transferred;  // in this cycle
     };
     struct writer {
         buffer of;
         write_wires wires;
         std::deque<burst> open;
-        std::deque<uint64_t> answers;  // the first cycle in which each response can be given
-        std::deque<span> unanswered;
-        bool taken, answered;
+        std::deque<uint64_t> response_cycles;  // the first cycle in which each response can be given
+        std::deque<span> unacknowledged;
+        bool transferred, responded;
     };
 
     // With random delays, a handshake is allowed in every second cycle on average; without, in every cycle.
-    bool willing() {
+    bool allows_handshake() {
         if (random_ == 0) return true;
         random_ ^= random_ << 13;
         random_ ^= random_ >> 17;
@@ -151,7 +151,7 @@ private:
         return random_ & 1;
     }
 
-    bool pay(size_t bytes) {
+    bool spend_tokens(size_t bytes) {
         if (tokens_ < int64_t(bytes) * 1000) return false;
         tokens_ -= int64_t(bytes) * 1000;
         return true;
@@ -160,10 +160,10 @@ private:
     // Both functions return false if the port could move a beat and the bandwidth of this cycle is used up.
     bool drive_read(reader &port) {
         const read_wires &w = port.wires;
-        *w.ar_ready = port.open.size() < REQUESTS && willing();
+        *w.ar_ready = port.open.size() < REQUESTS && allows_handshake();
         if (*w.r_valid) return true;  // a beat stays valid until it is taken
-        if (port.open.empty() || port.open.front().ready > cycle_ || !willing()) return true;
-        if (!pay(port.of.beat)) return false;
+        if (port.open.empty() || port.open.front().ready > cycle_ || !allows_handshake()) return true;
+        if (!spend_tokens(port.of.beat)) return false;
         *w.r_valid = 1;
         *w.r_last = port.open.front().beats == 1;
         std::memcpy(w.r_data, port.open.front().next, port.of.beat);
@@ -172,21 +172,22 @@ private:
 
     bool drive_write(writer &port) {
         const write_wires &w = port.wires;
-        *w.aw_ready = port.open.size() < REQUESTS && willing();
-        const bool wants = !port.open.empty() && !*w.w_ready && willing();
-        const bool paid = wants && pay(port.of.beat);
-        *w.w_ready = !port.open.empty() && (*w.w_ready || paid);
-        if (!*w.b_valid) *w.b_valid = !port.answers.empty() && port.answers.front() <= cycle_ && willing();
-        return !wants || paid;
+        *w.aw_ready = port.open.size() < REQUESTS && allows_handshake();
+        const bool requests_beat = !port.open.empty() && !*w.w_ready && allows_handshake();
+        const bool granted = requests_beat && spend_tokens(port.of.beat);
+        *w.w_ready = !port.open.empty() && (*w.w_ready || granted);
+        if (!*w.b_valid)
+            *w.b_valid = !port.response_cycles.empty() && port.response_cycles.front() <= cycle_ && allows_handshake();
+        return !requests_beat || granted;
     }
 
     static span span_of(const buffer &of, const burst &whole) {
         return {whole.next, whole.next + whole.beats * of.beat};
     }
 
-    void check_answered(const buffer &of, const span &read) const {
+    void check_acknowledged(const buffer &of, const span &read) const {
         for (const auto &port : writes_) {
-            for (const span &write : port.unanswered) {
+            for (const span &write : port.unacknowledged) {
                 if (read.first >= write.end || write.first >= read.end) continue;
                 throw std::runtime_error("port " + of.name + ": a read at " + std::to_string(read.first - of.data) +
                                          " overlaps a write of port " + port.of.name +
@@ -195,35 +196,35 @@ private:
         }
     }
 
-    void take_read(reader &port) {
+    void sample_read(reader &port) {
         const read_wires &w = port.wires;
         if (*w.ar_valid && *w.ar_ready) {
-            port.open.push_back(checked(port.of, "read", *w.ar_address, *w.ar_length, cycle_ + rate_.read_latency));
-            check_answered(port.of, span_of(port.of, port.open.back()));
-            moved_ = cycle_;
+            port.open.push_back(make_burst(port.of, "read", *w.ar_address, *w.ar_length, cycle_ + rate_.read_latency));
+            check_acknowledged(port.of, span_of(port.of, port.open.back()));
+            last_transfer_ = cycle_;
         }
         if (!*w.r_valid || !*w.r_ready) return;
-        moved_ = cycle_;
+        last_transfer_ = cycle_;
         burst &front = port.open.front();
         front.next += port.of.beat;
         if (--front.beats == 0) port.open.pop_front();
-        port.taken = true;
+        port.transferred = true;
     }
 
-    void take_write(writer &port) {
+    void sample_write(writer &port) {
         const write_wires &w = port.wires;
         if (*w.aw_valid && *w.aw_ready) {
-            port.open.push_back(checked(port.of, "write", *w.aw_address, *w.aw_length, cycle_));
-            port.unanswered.push_back(span_of(port.of, port.open.back()));
-            moved_ = cycle_;
+            port.open.push_back(make_burst(port.of, "write", *w.aw_address, *w.aw_length, cycle_));
+            port.unacknowledged.push_back(span_of(port.of, port.open.back()));
+            last_transfer_ = cycle_;
         }
         if (*w.b_valid && *w.b_ready) {
-            port.answers.pop_front();
-            port.unanswered.pop_front();
-            port.answered = true;
+            port.response_cycles.pop_front();
+            port.unacknowledged.pop_front();
+            port.responded = true;
         }
         if (!*w.w_valid || !*w.w_ready) return;
-        moved_ = cycle_;
+        last_transfer_ = cycle_;
         burst &front = port.open.front();
         const auto *bytes = static_cast<const uint8_t *>(w.w_data), *strobe = static_cast<const uint8_t *>(w.w_strobe);
         for (size_t i = 0; i < port.of.beat; ++i)
@@ -235,15 +236,15 @@ private:
         }
         if (last) {
             port.open.pop_front();
-            port.answers.push_back(cycle_ + rate_.write_latency);
+            port.response_cycles.push_back(cycle_ + rate_.write_latency);
         }
-        port.taken = true;
+        port.transferred = true;
     }
 
     timing rate_;
     uint32_t random_;
     int64_t tokens_ = 0;
-    uint64_t cycle_ = 0, moved_ = 0;
+    uint64_t cycle_ = 0, last_transfer_ = 0;
     size_t first_ = 0;  // the port that is served first in a cycle
     std::vector<reader> reads_;
     std::vector<writer> writes_;

@@ -304,10 +304,10 @@ def with_maps_on_chip(shapes: Sequence[LayerShape], on_chip: Sequence[bool]) -> 
     )
 
 
-def moved_together(shape: LayerShape, rows: int) -> int:
+def row_strides_per_cycle(shape: LayerShape, rows: int) -> int:
     """Return how many row strides (groups of ``stride`` input rows) are read from a map buffer per cycle, on an array
     of ``rows``."""
-    return formulas.moved_together(shape.stride, rows)
+    return formulas.row_strides_per_cycle(shape.stride, rows)
 
 
 def adds_from_ddr(shape: LayerShape) -> bool:

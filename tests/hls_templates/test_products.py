@@ -61,11 +61,11 @@ def arithmetic(program: Program) -> Iterator[str]:
 @cases("header", HEADERS)
 def test_no_process_divides_or_multiplies_what_it_can_count(header: str) -> None:
     theirs = {
-        "pass.h": ["value * (count & ((1 << COUNT_BITS) - 1))"],  # times() itself
+        "pass.h": ["value * (count & ((1 << COUNT_BITS) - 1))"],  # address_product() itself
         "pool.h": ["value_t(first.column[n]) * value_t(second.column[n])"],  # of maps, in logic, counted
         "add.h": ["product_t(value) * product_t(factor)"],  # of a map that is added, in logic, counted
         # A sum and a multiplier in DSPs, a slope and a place within a piece in logic, both counted.
-        "requantise.h": ["product_t(biased) * product_t(multiplier)", "slope * along_t(along)"],
+        "requantise.h": ["product_t(biased) * product_t(multiplier)", "slope * segment_offset_t(segment_offset)"],
     }
     assert list(arithmetic(parsed(header))) == theirs.get(header, [])
 
@@ -77,7 +77,7 @@ def test_no_process_divides_or_multiplies_what_it_can_count(header: str) -> None
         ("for (int i = 0; i < 4; ++i) {\n#pragma HLS UNROLL\n total += i * LANES; }", []),
         ("for (int i = 0; i < 4; ++i) {\n#pragma HLS UNROLL\n total += i * pitch; }", ["i * pitch"]),
         ("total = n / ROWS + n % MAP_PORTS + 2 * n;", ["n / ROWS"]),
-        ("total = n * (1 << PIECE_BITS) + n * (1 << pitch);", ["n * (1 << pitch)"]),
+        ("total = n * (1 << SEGMENT_BITS) + n * (1 << pitch);", ["n * (1 << pitch)"]),
     ],
 )
 def test_what_is_taken_for_a_product_or_a_division(line: str, found: list[str]) -> None:
@@ -85,12 +85,12 @@ def test_what_is_taken_for_a_product_or_a_division(line: str, found: list[str]) 
 
 
 def calls(header: str, *functions: str) -> int:
-    """Return the number of calls of ``times`` in these functions, or in the whole header."""
+    """Return the number of calls of ``address_product`` in these functions, or in the whole header."""
     program = parsed(header)
     bodies = [one.body for one in program.all_functions if one.name in functions] if functions else [program.root]
     assert len(bodies) == max(1, len(functions))
     return sum(
-        text_of(node.child_by_field_name("function")) == "times"
+        text_of(node.child_by_field_name("function")) == "address_product"
         for body in bodies
         for node in walk(body)
         if node.type == "call_expression"
@@ -98,7 +98,7 @@ def calls(header: str, *functions: str) -> int:
 
 
 def test_the_estimate_counts_every_product_of_addresses() -> None:
-    """Count the calls in the text, because each process calls a function that uses ``times`` at one place only."""
+    """Count the calls in the text, because each process calls a function with an ``address_product`` once."""
     chunks, port = calls("save.h", "plan_chunks"), calls("save.h", "write_rows")
     assert calls("save.h") == chunks + port
     assert calls("load.h") + chunks == PASS_PRODUCTS + ADDED_PRODUCTS

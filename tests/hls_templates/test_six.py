@@ -60,8 +60,8 @@ def test_every_operand_gives_its_six_products(header: str, tmp_path: Path) -> No
 
 
 PLANTED = {
-    "64 in no field": ("+ six_sum_t(SIX_HALVES)", "+ six_sum_t(0)"),
-    "a field that is not turned round": ("^ ap_uint<SIX_SHIFT>(SIX_HALF)", "^ ap_uint<SIX_SHIFT>(0)"),
+    "64 in no field": ("+ six_sum_t(SIX_OFFSETS)", "+ six_sum_t(0)"),
+    "a field that is not turned round": ("^ ap_uint<SIX_SHIFT>(SIX_OFFSET)", "^ ap_uint<SIX_SHIFT>(0)"),
     "weights without borrows": ("value_t(weights.value[i] - 1)", "weights.value[i]"),
     "borrows of weights as they came": ("out.value[i - 1] < 0", "weights.value[i - 1] < 0"),
     "an activation without its borrow": ("a[0] < 0 ? 1 : 0", "a[0] < 0 ? 0 : 0"),
@@ -99,7 +99,7 @@ def test_nothing_keeps_a_tool_from_joining_the_product_and_its_sum(header: str) 
     """UG1399: BIND_OP "can prevent the HLS compiler from matching multi-operation expressions", and so does a second
     reader of the product."""
     assert header.count(" * values") == 1
-    assert "const six_sum_t fields = weights * values + six_sum_t(SIX_HALVES);" in header
+    assert "const six_sum_t fields = weights * values + six_sum_t(SIX_OFFSETS);" in header
     assert "#pragma HLS BIND_OP" not in header
 
 

@@ -49,13 +49,14 @@ def instances_of(bits: int) -> dict[str, Instance]:
             [
                 *(("pass", fields), ("chunk_valid", 1), ("chunk", CHUNK_WORD), ("result_valid", 1)),
                 *(("result", 2 * COLUMNS * 16), ("words_ready", ports), ("added_valid", 1), ("added", word)),
-                ("kept", ROWS * word),
+                ("buffer_read_words", ROWS * word),
             ],
             [
                 *(("done", 1), ("chunk_ready", 1), ("result_ready", 1), ("words_valid", ports)),
                 *(("words", ports * word), ("words_halves", 2 * ports), ("added_ready", 1)),
-                *(("kept_address", ROWS * 32), ("keep", ROWS), ("keep_halves", 2), ("keep_address", ROWS * 32)),
-                ("keep_words", ROWS * word),
+                ("buffer_read_address", ROWS * 32),
+                *(("buffer_write", ROWS), ("buffer_write_halves", 2), ("buffer_write_address", ROWS * 32)),
+                ("buffer_write_words", ROWS * word),
             ],
         ),
         "reader": Instance("chunk_rows", "", [*asks, ("command_ready", 1)], asked),
@@ -331,7 +332,7 @@ class Saver:
         self._take_words(ready)
         kept = self._move_kept()
         bench.edge()
-        bench.put("arrange", {"kept": packed([value for word in kept for value in word], one.bits)})
+        bench.put("arrange", {"buffer_read_words": packed([value for word in kept for value in word], one.bits)})
         bench.settle()
 
     def _take_chunks(self, room: bool) -> None:
@@ -366,8 +367,8 @@ class Saver:
     def _move_kept(self) -> list[list[int]]:
         """Write the kept words, and return the words that the next cycle reads from each bank."""
         bench, read = self.bench, []
-        keep = bench.get("arrange", "keep")
-        words = unpacked(bench.get("arrange", "keep_words"), self.one.bits, ROWS * LANES)
+        keep = bench.get("arrange", "buffer_write")
+        words = unpacked(bench.get("arrange", "buffer_write_words"), self.one.bits, ROWS * LANES)
         for bank, (to, of) in enumerate(zip(*self._addresses(), strict=True)):
             read.append(self.kept[bank][of] if 0 <= of < DEPTH else self._drawn())
             if keep >> bank & 1:
@@ -377,7 +378,7 @@ class Saver:
         return read
 
     def _addresses(self) -> tuple[list[int], list[int]]:
-        ports = (self.bench.get("arrange", name) for name in ("keep_address", "kept_address"))
+        ports = (self.bench.get("arrange", name) for name in ("buffer_write_address", "buffer_read_address"))
         to, of = (unpacked(port, 32, ROWS) for port in ports)
         return to, of
 
@@ -416,13 +417,13 @@ def test_saver_on_chip_adds_one_word_per_cycle(built: Builder) -> None:
 PLANTED = {
     "the other's word of another cycle": ("arrange", ".CYCLES(2)) banks_read", ".CYCLES(1)) banks_read"),
     "a place that comes too early": ("arrange", ".CYCLES(SUM_LATENCY - 1)) places", ".CYCLES(SUM_LATENCY - 2)) places"),
-    "results that do not wait": ("arrange", "leaves && (added_valid || !addition.from_ddr)", "leaves"),
+    "results that do not wait": ("arrange", "output_ready && (added_valid || !addition.from_ddr)", "output_ready"),
     "sums for which there is no room": ("arrange", ".SLACK(SUM_LATENCY)", ".SLACK(0)"),
     "done with sums under way": ("arrange", "assign sums_done = valid == '0", "assign sums_done = 1'b1"),
     "rows of the other map by the sum's pitch": (
         "plan_chunks",
-        "words <= times(addition.row_pitch,",
-        "words <= times(pass.out_row_pitch,",
+        "words <= address_product(addition.row_pitch,",
+        "words <= address_product(pass.out_row_pitch,",
     ),
     "laps by the sum's pitch": (
         "plan_chunks",

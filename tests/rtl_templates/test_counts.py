@@ -211,9 +211,10 @@ def test_halves_to_even_take_what_is_estimated(
 
 
 def test_a_line_of_a_table_takes_what_is_estimated(tmp_path: Path) -> None:
-    """look_up_piece without its memory, which is counted as LUTRAM by itself."""
+    """look_up_segment without its memory, which is counted as LUTRAM by itself."""
     numbers = {"TABLE_DEPTH": TABLE_VALUES, "TABLE_SLOPES": 1}
-    counted = module_counts("look_up_piece", ("look_up_piece.sv", "lut_product.sv", "sdp_ram.sv"), numbers, tmp_path)
+    files = ("look_up_segment.sv", "lut_product.sv", "sdp_ram.sv")
+    counted = module_counts("look_up_segment", files, numbers, tmp_path)
     assert (counted.dsp, counted.ram18) == (0, 1), "start and slope of 256 pieces are one memory"
     assert LINE.lut == pytest.approx(counted.lut, rel=0.05)
     assert LINE.ff == pytest.approx(counted.ff, rel=0.05)

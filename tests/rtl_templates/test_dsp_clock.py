@@ -56,10 +56,10 @@ def test_array_after_any_reset_has_the_phase_of_the_clocks(built: Builder, cycle
 
 
 PLANTED = {
-    "weights of the other half": ("halves.sv", "turn != seen", "turn == seen"),
-    "sums of the other half": ("take_sums.sv", "{sum, past}", "{past, sum}"),
+    "weights of the other half": ("clock_half.sv", "toggle != sampled_toggle", "toggle == sampled_toggle"),
+    "sums of the other half": ("capture_sums.sv", "{sum, previous_sum}", "{previous_sum, sum}"),
     "half a cycle late": ("operand.sv", "1 + STEPS % 2", "1"),
-    "taken half a cycle early": ("take_sums.sv", "{past, earlier}", "{sum, past}"),
+    "taken half a cycle early": ("capture_sums.sv", "{previous_sum, older_sum}", "{sum, previous_sum}"),
 }
 
 
@@ -72,6 +72,6 @@ def test_array_planted_defect_gives_wrong_sums(built: Builder, name: str) -> Non
     assert texts[f"src/{module}"].count(right) == 1
     texts[f"src/{module}"] = texts[f"src/{module}"].replace(right, wrong)
     if name == "taken half a cycle early":  # Verilator warns of the signals that are then unused
-        texts["src/take_sums.sv"] = "// verilator lint_off UNUSEDSIGNAL\n" + texts["src/take_sums.sv"]
+        texts["src/capture_sums.sv"] = "// verilator lint_off UNUSEDSIGNAL\n" + texts["src/capture_sums.sv"]
     case = Case(numbers, 3, 10)
     assert not np.array_equal(case.run(bench_of(built(texts), numbers), 1, 0.3), case.sums)

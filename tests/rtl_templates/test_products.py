@@ -51,12 +51,12 @@ def test_products_of_a_line_are_found(line: str, found: list[str]) -> None:
 
 
 def test_times_calls_equal_the_counted_calls() -> None:
-    """Count the calls of ``times``, whose LUTs Yosys has counted (scheduler/systolic/engines/rtl/fabric.py).
+    """Count the calls of ``address_product``, whose LUTs Yosys has counted (scheduler/systolic/engines/rtl/fabric.py).
 
     With one more call the modules must be counted again. The product in arrange is a short address. The product in
     read_program has a constant factor.
     """
-    calls = {name: len(re.findall(r"\btimes\(", text)) for name, text in SOURCES.items()}
+    calls = {name: len(re.findall(r"\baddress_product\(", text)) for name, text in SOURCES.items()}
     assert {name: count for name, count in calls.items() if count} == {
         "load.sv": 7,  # one of them for rows that are read more than two apart
         "read_rows.sv": 4,

@@ -99,7 +99,7 @@ PLANTED = {
     "a field borrows": ("six_products.sv", "{6{7'd64}}", "{6{7'd0}}"),
     "a weight in the wrong field": ("pack_weights.sv", "<<< 14", "<<< 13"),
     "the second activation": ("six_products.sv", "<<< 21", "<<< 20"),
-    "an adder of two": ("add_threes.sv", "ENOUGH'(level[k][(3*i+2)%COUNT])", "ENOUGH'(0)"),
+    "an adder of two": ("ternary_adder_tree.sv", "LEVEL_WIDTH'(level[k][(3*i+2)%COUNT])", "LEVEL_WIDTH'(0)"),
     "nibbles that do not count 16 times": ("pe_row_six.sv", "<<< 4", "<<< 3"),
     "columns exchanged": ("pe_row_six.sv", "n + f % 3", "n + (f + 1) % 3"),
 }

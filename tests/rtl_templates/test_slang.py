@@ -34,7 +34,7 @@ def test_slang_of_generated_design_reports_nothing(tmp_path: Path, name: str) ->
     ("module", "right", "wrong", "told"),
     [
         ("axi_bursts", "8'(beats - 1)", "beats - 1", "width-trunc"),
-        ("fifo", "assign taken = out_valid && out_ready", "assign taken = out_valid && take", "take"),
+        ("fifo", "assign pop = out_valid && out_ready", "assign pop = out_valid && take", "take"),
     ],
 )
 def test_slang_of_lossy_conversion_reports_it(tmp_path: Path, module: str, right: str, wrong: str, told: str) -> None:

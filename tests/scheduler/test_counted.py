@@ -135,24 +135,24 @@ def test_stages_equal_the_depths_of_the_modules() -> None:
         return int(found)
 
     load_stages, requantised = number("loader/load.sv", "LATENCY"), 4 + 4
-    assert "PLACES_STAGES = LATE_OFFSETS > 0 ? 5 : 4;" in text("saver/requantise.sv")
-    assert "COMPUTED = PLACES_STAGES + 4;" in text("saver/requantise.sv")
+    assert "SHIFT_STAGES = LATE_OFFSETS > 0 ? 5 : 4;" in text("saver/requantise.sv")
+    assert "RESULT_LATENCY = SHIFT_STAGES + 4;" in text("saver/requantise.sv")
     assert load_stages + 1 == stages.FED
     assert stages.LOAD_GAP + load_stages + 1 == stages.LOADED
     assert number("common/axi_read.sv", "DEPTH") == stages.READ_WORDS
     assert number("loader/feed_weights.sv", "LATENCY") + 1 == stages.FIRST_FEED == stages.STORED
     assert number("saver/arrange.sv", "LATENCY") == stages.LEFT
     states = {
-        "loader/load.sv": "IDLE, BEGIN, RUN, RETURN, NEXT",
+        "loader/load.sv": "IDLE, BEGIN, RUN, REWIND, NEXT",
         "loader/feed_weights.sv": "IDLE, BEGIN, RUN",
         "control/sequence_passes.sv": "IDLE, TAKE, PLAN, BEGIN, RUN",
     }
     for module, names in states.items():
         assert f"{{{names}}} state_t" in text(module)
     array = "array/pe_array.sv"
-    assert "SIX ? 6 + levels_of(LANES / 2) : DSP_CLOCK == 1 ? PACK_CHAIN + 4 : PACK_CHAIN / 2 + 5" in text(array)
-    assert "UNDER_WAY = LATENCY + 2;" in text(array)
-    assert "WAITING = (ROWS - 1 + DSP_CLOCK - 1) / DSP_CLOCK + 5;" in text(array)
+    assert "SIX ? 6 + tree_levels(LANES / 2) : DSP_CLOCK == 1 ? PACK_CHAIN + 4 : PACK_CHAIN / 2 + 5" in text(array)
+    assert "IN_FLIGHT = LATENCY + 2;" in text(array)
+    assert "ROW_WAIT = (ROWS - 1 + DSP_CLOCK - 1) / DSP_CLOCK + 5;" in text(array)
     for module in ("saver/multiply.sv", "loader/feed_weights.sv"):
         assert ".DEPTH(LATENCY + 4), .SLACK(LATENCY)" in text(module)
     for module in ("saver/requantise.sv", "loader/load.sv"):

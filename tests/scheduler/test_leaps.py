@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from boards.errors import RangeError
-from contract.formulas import LEAPS
+from contract.formulas import MAX_STRIDED_ROWS
 from contract.geometry import MAX_MAP_STRIDE
 from hls_templates.lint import lint
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.layers import lower
 from scheduler.systolic.on_chip import handovers, hindrances
 from scheduler.systolic.rules import check_schedule
-from scheduler.systolic.shape import moved_together
+from scheduler.systolic.shape import row_strides_per_cycle
 from systolic.model import DesignInputs
 from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
@@ -56,9 +56,9 @@ def test_moved_together_counts_row_strides_in_different_banks() -> None:
     for rows in range(2, 17):
         for stride in range(3, MAX_MAP_STRIDE + 1):
             with_stride = replace(shape, stride=stride)
-            count = moved_together(with_stride, rows)
-            assert len({stride * r % rows for r in range(count)}) == count <= LEAPS
-            if count < LEAPS:
+            count = row_strides_per_cycle(with_stride, rows)
+            assert len({stride * r % rows for r in range(count)}) == count <= MAX_STRIDED_ROWS
+            if count < MAX_STRIDED_ROWS:
                 assert stride * count % rows == 0
 
 

@@ -102,8 +102,8 @@ def test_buffers_are_the_bound_memories_of_the_headers() -> None:
     bound = re.findall(r"BIND_STORAGE variable = (\w+) type = ram_s2p impl = (\w+)", text)
     assert sorted(macro for _, macro in bound) == sorted(buffer.macro for buffer in (*BUFFERS, TABLES))
     memories = re.findall(
-        r"static (?:lanes_t|sums_t|channel_word_t|arranged_t|entry_t|row_buffer_t|weight_buffer_t|map_buffer_t) (\w+)"
-        r"(?:\[|;)",
+        r"static (?:lanes_t|sums_t|channel_word_t|arrange_buffer_t|entry_t|row_buffer_t|weight_buffer_t|map_buffer_t)"
+        r" (\w+)(?:\[|;)",
         text,
     )
     assert sorted(memories) == sorted(name for name, _ in bound)

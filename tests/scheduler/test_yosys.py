@@ -65,7 +65,7 @@ ALONE = [
 
 ``load`` depends on the words and on the strides of maps on chip, and ``pool`` on the columns.
 """
-WITHOUT_CELLS = ("deal_weights", "mac_chain", "operand", "take_sums")
+WITHOUT_CELLS = ("distribute_weights", "mac_chain", "operand", "capture_sums")
 """Modules that contain only DSPs or other modules."""
 
 

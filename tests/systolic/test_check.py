@@ -177,7 +177,7 @@ def test_check_command_returns_status_and_json(
 def test_check_compares_memories_with_their_estimate(report: DesignCheck) -> None:
     rows = {memory.source.partition(":")[0]: memory for memory in report.memories}
     assert {"pool.h", "top.cpp"} <= set(rows)
-    assert {"weight_buffer", "kept"} <= {memory.name for memory in report.memories}
+    assert {"weight_buffer", "stored_sums"} <= {memory.name for memory in report.memories}
     for memory in rows.values():
         assert memory.primitive in ("bram", "uram", "lutram")
         assert memory.estimated is not None
@@ -274,7 +274,7 @@ def test_check_finds_unprotected_sum_chain_at_its_line(design: Path, tmp_path: P
 
 
 WHOLE_ARRAY = """
-inline void pe_rows(pass_t pass, hls::stream<words_t> activations[ROWS], hls::stream<weights_t> &weights,
+inline void pe_rows(pass_t pass, hls::stream<row_activations_t> activations[ROWS], hls::stream<weights_t> &weights,
                     hls::stream<positions_t> sums[ROWS]) {
 #pragma HLS EXPRESSION_BALANCE off
     sum_t accumulator[ROWS][POSITIONS][COLUMNS];
@@ -287,7 +287,7 @@ inline void pe_rows(pass_t pass, hls::stream<words_t> activations[ROWS], hls::st
         for (int m = 0; m < ROWS; ++m) {
 #pragma HLS UNROLL
             next = step;
-            row_step(activations[m].read(), weight, takes_nibbles(pass), pass.steps - 1, next, accumulator[m], sums[m]);
+            row_step(activations[m].read(), weight, has_nibbles(pass), pass.steps - 1, next, accumulator[m], sums[m]);
         }
         step = next;
     }

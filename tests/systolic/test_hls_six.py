@@ -112,8 +112,8 @@ PLANTED = {
     ),
     "no shift by half a block": ("save.h", "in.odd != 0, words[r]", "false, words[r]"),
     "one pitch for all tiles": ("save.h", "shared ? shared_pitch : tile_pitch", "shared_pitch"),
-    "no 64 in the fields": ("six_products.h", "+ six_sum_t(SIX_HALVES)", "+ six_sum_t(0)"),
-    "sum without the third number": ("six_products.h", "three += numbers[3 * i + 2]", "three += 0"),
+    "no 64 in the fields": ("six_products.h", "+ six_sum_t(SIX_OFFSETS)", "+ six_sum_t(0)"),
+    "sum without the third number": ("six_products.h", "ternary_sum += numbers[3 * i + 2]", "ternary_sum += 0"),
     "upper nibbles multiplied by 8": ("six_products.h", "sum_t(odd * 16)", "sum_t(odd * 8)"),
     "same weights for all columns": (
         "six_products.h",

@@ -135,11 +135,15 @@ def test_search_uses_partial_channel_blocks_without_joined_maps() -> None:
 
 PLANTED = {
     "wrong half of a block": ("arrange.sv", "chunks[out_half].odd ? {1'b1", "!chunks[out_half].odd ? {1'b1"),
-    "no shift by half a block": ("arrange.sv", "HALF_BLOCKS && chunk.odd) placed", "0 == 1 && chunk.odd) placed"),
+    "no shift by half a block": (
+        "arrange.sv",
+        "HALF_BLOCKS && chunk.odd) lane_results",
+        "0 == 1 && chunk.odd) lane_results",
+    ),
     "one pitch for all tiles": (
         "plan_chunks.sv",
-        "odd ? tile_pitch : even_pitch",
-        "even_pitch",
+        "odd ? tile_pitch : shared_pitch",
+        "shared_pitch",
     ),
 }
 

@@ -267,7 +267,7 @@ def test_changed_shift_shows_from_its_layer_on(layer: int, planted: Accelerator)
                 "load.slot = wraps ? next_slot(pass, load.slot) : load.slot;",
                 "",
             ),
-            ("load.h", "bank < feed.turn ? beyond : here", "here"),
+            ("load.h", "bank < feed.bank ? next_slot_address : slot_address", "slot_address"),
             ("load.h", "start.slot = next_slot(pass, start.slot);", ""),
         ],
     ),

@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from tools.digests import record as records
+from tools.digests import renames
 from tools.digests.design import generate, mapping_file, searched
 from tools.digests.execution import Facts, executed, quick_builds
 from tools.digests.record import RECORD, Digests, Record, source_digests
@@ -20,12 +21,15 @@ EXAMPLE = """example:
   python -m tools.digests check -j 2                also execute every design, a few minutes
   python -m tools.digests check hls-chain-int4-batch2-ddr-pynq-z2
   python -m tools.digests update                    record an intended change; read the difference
+  python -m tools.digests renames                   prove that a commit changed names only
 """
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command. Return 1 if digests differ, and 2 if an argument is wrong."""
     options = _parser().parse_args(arguments)
+    if options.command == "renames":
+        return renames.check()
     rows = _rows(options.designs)
     if options.command == "list":
         for row in rows:
@@ -54,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="compare with the recorded digests; exit status 1 if something differs")
     update = commands.add_parser("update", help="write the recorded digests anew")
     show = commands.add_parser("list", help="list the designs")
+    commands.add_parser("renames", help="compare the designs before and after the renames of renames.tsv")
     check.add_argument("--code", action="store_true", help="accept files that differ only in comments and white space")
     for command in (check, update):
         command.add_argument("--sources", action="store_true", help="generate the files without executing them")

@@ -44,15 +44,15 @@ static const int NEAR_HALF = 12;
 // Returns value / 2^places, rounded to the nearest integer. HALVES selects how a half is rounded: 0 up, 1 to the even
 // integer, 2 to the odd integer. With 1 and 2 the NEAR_HALF lowest bits of value are cleared first.
 template <int HALVES>
-inline integer<64, true> halved(integer<64, true> value, uint8_t places) {
+inline integer<64, true> round_to_parity(integer<64, true> value, uint8_t places) {
 #pragma HLS INLINE
     const integer<64, true> half = integer<64, true>(1) << (places - 1);
     if (HALVES == 0) return (value + half) >> places;
-    const integer<64, true> counted = (value >> NEAR_HALF << NEAR_HALF) + half;
-    const integer<64, true> up = counted >> places;
-    // With half of 2^places added, ``counted`` is a multiple of 2^places exactly if the value is halfway between two
+    const integer<64, true> masked = (value >> NEAR_HALF << NEAR_HALF) + half;
+    const integer<64, true> up = masked >> places;
+    // With half of 2^places added, ``masked`` is a multiple of 2^places exactly if the value is halfway between two
     // integers. ``up`` is the upper one then.
-    const bool is_half = (counted & ((integer<64, true>(1) << places) - 1)) == 0;
+    const bool is_half = (masked & ((integer<64, true>(1) << places) - 1)) == 0;
     return is_half && (int(up) & 1) != HALVES - 1 ? integer<64, true>(up - 1) : up;
 }
 
@@ -69,32 +69,33 @@ struct identity_t {
     }
 };
 
-// Requantiser: y = saturate(((sum + bias) · m + 2^(s − 1)) >> s). The factor m is ``negative`` if sum + bias < 0, and
-// ``multiplier`` otherwise, so that a leaky ReLU costs no second multiplication. The product has 32 × 17 signed bits.
+// Requantiser: y = saturate(((sum + bias) · m + 2^(s − 1)) >> s). The factor m is ``negative_multiplier`` if sum + bias
+// < 0, and ``multiplier`` otherwise, so that a leaky ReLU costs no second multiplication. The product has 32 × 17
+// signed bits.
 template <int BITS, bool SIGNED, int PE, int NF, bool NARROW = false, int HALVES = 0>
 struct requantise_t {
     typedef integer<BITS, SIGNED> output_t;
     static constexpr int LATE = 0;
-    int32_t bias[PE][NF];         // at the scale of the sum
-    uint16_t multiplier[PE][NF];  // the factor of a sum plus bias of 0 or more
-    uint16_t negative[PE][NF];    // the factor of a negative sum plus bias
-    uint8_t shift[PE][NF];        // s, the bits by which the product is shifted right; at least 1
+    int32_t bias[PE][NF];                  // at the scale of the sum
+    uint16_t multiplier[PE][NF];           // the factor of a sum plus bias of 0 or more
+    uint16_t negative_multiplier[PE][NF];  // the factor of a negative sum plus bias
+    uint8_t shift[PE][NF];                 // s, the bits by which the product is shifted right; at least 1
 
     template <class SUM>
     output_t operator()(int fold, int pe, SUM sum) const {
 #pragma HLS INLINE
 #pragma HLS ARRAY_PARTITION variable = bias complete dim = 1
 #pragma HLS ARRAY_PARTITION variable = multiplier complete dim = 1
-#pragma HLS ARRAY_PARTITION variable = negative complete dim = 1
+#pragma HLS ARRAY_PARTITION variable = negative_multiplier complete dim = 1
 #pragma HLS ARRAY_PARTITION variable = shift complete dim = 1
         const integer<32, true> biased = integer<32, true>(sum) + integer<32, true>(bias[pe][fold]);
         // Both factors are read and one is selected afterwards. A conditional read would put the sign of the sum before
         // the memory access.
-        const uint16_t below = negative[pe][fold], above = multiplier[pe][fold];
+        const uint16_t below = negative_multiplier[pe][fold], above = multiplier[pe][fold];
         const integer<17, true> by = biased < 0 ? below : above;
         const integer<64, true> product = product_of_sum(biased, by);
         const uint8_t places = shift[pe][fold];
-        return saturate<BITS, SIGNED, NARROW>(halved<HALVES>(product, places));
+        return saturate<BITS, SIGNED, NARROW>(round_to_parity<HALVES>(product, places));
     }
 };
 
@@ -117,7 +118,7 @@ struct multiply_shift_t {
         const integer<17, true> by = multiplier[pe][fold];
         const integer<64, true> scaled = product_of_sum(sum, by) + integer<48, true>(bias[pe][fold]);
         const uint8_t places = shift[pe][fold];
-        return saturate<BITS, SIGNED, NARROW>(halved<HALVES>(scaled, places));
+        return saturate<BITS, SIGNED, NARROW>(round_to_parity<HALVES>(scaled, places));
     }
 };
 

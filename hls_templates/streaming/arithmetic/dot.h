@@ -20,9 +20,9 @@
 // The functions below are also instantiated for packings of 0 terms. Nothing calls these instances, but their constants
 // must be legal: a field or chain of 0 would not compile.
 constexpr int at_least_one(int value) { return value > 1 ? value : 1; }
-// The number of products in a chain: at most ``most``, the longest exact chain, and at most ``simd``, because every
-// step of the unrolled chain becomes hardware.
-constexpr int chain_terms(int most, int simd) { return at_least_one(most < simd ? most : simd); }
+// The number of products in a chain: at most ``max_terms``, the longest exact chain, and at most ``simd``, because
+// every step of the unrolled chain becomes hardware.
+constexpr int chain_terms(int max_terms, int simd) { return at_least_one(max_terms < simd ? max_terms : simd); }
 
 // Returns weight · value. DSP selects a DSP for this one product; otherwise it is built in logic.
 template <class WEIGHT, class VALUE, bool DSP>
@@ -45,7 +45,7 @@ inline ap_int<WEIGHT::bits + VALUE::bits + 1> product_of(typename WEIGHT::carrie
 
 // The greatest absolute value of a datatype.
 template <class VALUE>
-constexpr long furthest() {
+constexpr long max_magnitude() {
     return VALUE::high > -VALUE::low ? VALUE::high : -VALUE::low;
 }
 
@@ -53,7 +53,7 @@ constexpr long furthest() {
 // separate variable, and then added to the accumulator at once. A tool that added each product to the accumulator would
 // build a loop-carried path of SIMD additions.
 template <class WEIGHT, class VALUE, int SIMD>
-using tile_sum_t = ap_int<bits_of<SIMD * furthest<WEIGHT>() * furthest<VALUE>()>::value + 1>;
+using tile_sum_t = ap_int<bits_of<SIMD * max_magnitude<WEIGHT>() * max_magnitude<VALUE>()>::value + 1>;
 
 // sum += Σ_s weight[pe][s] · value[x · SIMD + s], with one product per multiplier.
 template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
@@ -91,11 +91,11 @@ inline void add_two_weights(const typename WEIGHT::carrier weight[PE][SIMD],
             const int s = begin + t;
             if (s < SIMD) {
                 chain += product_in_chain(
-                    beside<packing::port, FIELD>(WEIGHT::value(weight[pe][s]), WEIGHT::value(weight[pe + 1][s])),
+                    pack_pair<packing::port, FIELD>(WEIGHT::value(weight[pe][s]), WEIGHT::value(weight[pe + 1][s])),
                     VALUE::value(value[x * SIMD + s]));
             }
         }
-        total0 += take_field<FIELD>(chain);
+        total0 += extract_field<FIELD>(chain);
         total1 += tile_sum_t<WEIGHT, VALUE, SIMD>(chain);
     }
     sum0 += SUM(total0);
@@ -118,12 +118,12 @@ inline void add_two_pixels(const typename WEIGHT::carrier weight[PE][SIMD],
 #pragma HLS UNROLL
             const int s = begin + t;
             if (s < SIMD) {
-                chain += product_in_chain(beside<packing::port, FIELD>(VALUE::value(value[x * SIMD + s]),
-                                                                       VALUE::value(value[(x + 1) * SIMD + s])),
+                chain += product_in_chain(pack_pair<packing::port, FIELD>(VALUE::value(value[x * SIMD + s]),
+                                                                          VALUE::value(value[(x + 1) * SIMD + s])),
                                           WEIGHT::value(weight[pe][s]));
             }
         }
-        total0 += take_field<FIELD>(chain);
+        total0 += extract_field<FIELD>(chain);
         total1 += tile_sum_t<WEIGHT, VALUE, SIMD>(chain);
     }
     sum0 += SUM(total0);
@@ -148,14 +148,14 @@ inline void add_four_products(const typename WEIGHT::carrier weight[PE][SIMD],
             const int s = begin + t;
             if (s < SIMD) {
                 chain += product_in_chain(
-                    beside<packing::port, 2 * FIELD>(WEIGHT::value(weight[pe][s]), WEIGHT::value(weight[pe + 1][s])),
-                    beside<NARROW_PORT, FIELD>(VALUE::value(value[x * SIMD + s]),
-                                               VALUE::value(value[(x + 1) * SIMD + s])));
+                    pack_pair<packing::port, 2 * FIELD>(WEIGHT::value(weight[pe][s]), WEIGHT::value(weight[pe + 1][s])),
+                    pack_pair<NARROW_PORT, FIELD>(VALUE::value(value[x * SIMD + s]),
+                                                  VALUE::value(value[(x + 1) * SIMD + s])));
             }
         }
         for (int k = 0; k < 3; ++k) {
 #pragma HLS UNROLL
-            total[k] += take_field<FIELD>(chain);
+            total[k] += extract_field<FIELD>(chain);
         }
         total[3] += tile_sum_t<WEIGHT, VALUE, SIMD>(chain);
     }
@@ -168,8 +168,8 @@ inline void add_four_products(const typename WEIGHT::carrier weight[PE][SIMD],
 // The same sums for PEs pe and pe + 1 of pixels x and x + 1, as far as these PEs and pixels exist. Uses the packing
 // with the most products per DSP that is exact and whose operands exist.
 template <class WEIGHT, class VALUE, int MULTIPLIER, int PE, int SIMD, int PIXELS, class SUM>
-inline void add_square(const typename WEIGHT::carrier weight[PE][SIMD],
-                       const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM sum[PIXELS][PE]) {
+inline void add_two_by_two(const typename WEIGHT::carrier weight[PE][SIMD],
+                           const typename VALUE::carrier value[PIXELS * SIMD], int pe, int x, SUM sum[PIXELS][PE]) {
 #pragma HLS INLINE
     typedef packing_t<WEIGHT, VALUE, MULTIPLIER> packing;
     const bool pair_pe = pe + 1 < PE, pair_x = x + 1 < PIXELS;
@@ -213,7 +213,7 @@ inline void multiply_accumulate(const typename WEIGHT::carrier weight[PE][SIMD],
 #pragma HLS UNROLL
         for (int x = 0; x < PIXELS; x += 2) {
 #pragma HLS UNROLL
-            add_square<WEIGHT, VALUE, MULTIPLIER, PE, SIMD, PIXELS>(weight, value, pe, x, sum);
+            add_two_by_two<WEIGHT, VALUE, MULTIPLIER, PE, SIMD, PIXELS>(weight, value, pe, x, sum);
         }
     }
 #else

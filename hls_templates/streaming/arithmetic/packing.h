@@ -8,7 +8,7 @@
 // A chain of such products is added up before the fields are separated. The sum of every field has to fit f bits:
 // low · terms ≥ −2^(f−1) and high · terms < 2^(f−1), where low and high are the least and the greatest product. Then
 // every field is exact: its value is its bits, sign-extended. A negative field has borrowed from the next field, and
-// take_field gives this back.
+// extract_field gives this back.
 //
 // The field width f is the widest for which the factors fit the ports: 27 × 18 bits on a DSP48E2, 25 × 18 bits on a
 // DSP48E1, and 48 bits for the sum. scheduler/streaming/area/packing.py computes the same values in Python.
@@ -94,7 +94,7 @@ typedef ap_int<48> chain_t;  // the sum of a chain of products, in the DSP's P r
 // Removes the lowest field from the chain and returns the sum in this field. Subtracting the signed field before the
 // shift gives back what a negative field borrowed from the next one.
 template <int FIELD>
-inline ap_int<FIELD> take_field(chain_t &chain) {
+inline ap_int<FIELD> extract_field(chain_t &chain) {
 #pragma HLS INLINE
     const ap_int<FIELD> low = chain;
     chain = (chain - low) >> FIELD;
@@ -103,7 +103,7 @@ inline ap_int<FIELD> take_field(chain_t &chain) {
 
 // Returns a + b · 2^SHIFT, one factor that holds both operands.
 template <int PORT, int SHIFT, class T>
-inline ap_int<PORT> beside(T a, T b) {
+inline ap_int<PORT> pack_pair(T a, T b) {
 #pragma HLS INLINE
     ap_int<PORT> both = b;
     both <<= SHIFT;

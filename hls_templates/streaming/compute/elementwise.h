@@ -47,8 +47,8 @@ inline void add_term(const word<typename TERM::carrier, LANES> &values, SUM sum[
 
 // Returns the activated sums. ``nf`` is the number of the word within its pixels.
 template <int PE, int PIXELS, class SUM, class ACTIVATION>
-inline word<typename ACTIVATION::output_t, PIXELS * PE> activated(int nf, const SUM sum[PIXELS * PE],
-                                                                  const ACTIVATION &activation) {
+inline word<typename ACTIVATION::output_t, PIXELS * PE> apply_activation(int nf, const SUM sum[PIXELS * PE],
+                                                                         const ACTIVATION &activation) {
 #pragma HLS INLINE
     word<typename ACTIVATION::output_t, PIXELS * PE> result;
     for (int x = 0; x < PIXELS; ++x) {
@@ -90,7 +90,7 @@ void add(int frames, hls::stream<word<typename TERMS::carrier, PIXELS * PE>> &..
         // array of zeros that it fills is not used.
         const int expanded[] = {(add_term<TERMS, PIXELS * PE>(ins.read(), sum), 0)...};
         static_cast<void>(expanded);
-        out.write(activated<PE, PIXELS>(nf.value, sum, activation));
+        out.write(apply_activation<PE, PIXELS>(nf.value, sum, activation));
         nf.next();
         done.next();
     }
@@ -118,7 +118,7 @@ void element_wise(int frames, hls::stream<word<typename VALUE0::carrier, PIXELS 
             const exact_t<SUM_BITS> a = VALUE0::value(first.lane[l]), b = VALUE1::value(second.lane[l]);
             sum[l] = OPERATION::of(a, b);
         }
-        out.write(activated<PE, PIXELS>(nf.value, sum, activation));
+        out.write(apply_activation<PE, PIXELS>(nf.value, sum, activation));
         nf.next();
         done.next();
     }

@@ -47,7 +47,7 @@ struct fold_t {
 
 // Converts a word of a weight stream into a tile: lane pe · SIMD + s of the word is weight[pe][s].
 template <int PE, int SIMD, class CARRIER>
-inline void spread_weights(const word<CARRIER, PE * SIMD> &packed, CARRIER (&weight)[PE][SIMD]) {
+inline void unpack_weights(const word<CARRIER, PE * SIMD> &packed, CARRIER (&weight)[PE][SIMD]) {
 #pragma HLS INLINE
     for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
@@ -58,10 +58,10 @@ inline void spread_weights(const word<CARRIER, PE * SIMD> &packed, CARRIER (&wei
     }
 }
 
-// take_weights returns the weights of one cycle, and has an overload for each kind of source. Embedded weights: reads
+// read_weights returns the weights of one cycle, and has an overload for each kind of source. Embedded weights: reads
 // tile number ``tile`` of an array of constants.
 template <int PE, int SIMD, int TILES, class CARRIER, class STORED>
-inline void take_weights(const STORED (&source)[PE][TILES][SIMD], int tile, CARRIER (&weight)[PE][SIMD]) {
+inline void read_weights(const STORED (&source)[PE][TILES][SIMD], int tile, CARRIER (&weight)[PE][SIMD]) {
 #pragma HLS INLINE
     for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
@@ -75,9 +75,9 @@ inline void take_weights(const STORED (&source)[PE][TILES][SIMD], int tile, CARR
 // Streamed weights: reads the next word of a stream. The writer of the stream supplies the tiles in the order of use,
 // so that the number of the tile is not needed.
 template <int PE, int SIMD, class CARRIER>
-inline void take_weights(hls::stream<word<CARRIER, PE * SIMD>> &source, int, CARRIER (&weight)[PE][SIMD]) {
+inline void read_weights(hls::stream<word<CARRIER, PE * SIMD>> &source, int, CARRIER (&weight)[PE][SIMD]) {
 #pragma HLS INLINE
-    spread_weights<PE, SIMD>(source.read(), weight);
+    unpack_weights<PE, SIMD>(source.read(), weight);
 }
 
 #endif  // SYSTOLIC_FOLD_H

@@ -31,9 +31,9 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
     static_assert(POSITIONS % PIXELS == 0, "PIXELS must divide POSITIONS");
     constexpr int NF = CHANNELS / PE, STEPS = POSITIONS / PIXELS;
     typedef word<exact_t<SUM_BITS>, PE> sums_t;
-    lines_t<sums_t, 1> waiting[NF];  // for each group of PE channels, the sums over the pixels read so far
-#pragma HLS AGGREGATE variable = waiting compact = bit
-    keep_delay<RAM>(waiting);
+    lines_t<sums_t, 1> partial_sums[NF];  // for each group of PE channels, the sums over the pixels read so far
+#pragma HLS AGGREGATE variable = partial_sums compact = bit
+    bind_delay_memory<RAM>(partial_sums);
     delay_t<NF> previous;
     counter_t<NF> nf;       // the group of channels of the next word
     counter_t<STEPS> step;  // the PIXELS pixels of the next word
@@ -44,11 +44,11 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
         SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
 // The delay line reads a sum NF cycles after it was written (delay.h).
-#pragma HLS DEPENDENCE variable = waiting type = inter false
+#pragma HLS DEPENDENCE variable = partial_sums type = inter false
         const word<typename VALUE::carrier, PIXELS * PE> values = in.read();
         sums_t sums[1];
 #pragma HLS ARRAY_PARTITION variable = sums complete
-        previous.peek(waiting, sums);
+        previous.peek(partial_sums, sums);
         for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
             // The pixels of the word are added up first, so that the loop-carried path has a single addition.
@@ -60,7 +60,7 @@ void global_pool(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * 
             if (step.value == 0) sums[0].lane[pe] = 0;
             sums[0].lane[pe] += exact_t<SUM_BITS>(total);
         }
-        previous.push(waiting, sums);
+        previous.push(partial_sums, sums);
         if (step.last) {
             word<typename ACTIVATION::output_t, PE> result;
             for (int pe = 0; pe < PE; ++pe) {

@@ -39,7 +39,7 @@ constexpr int label_select_depth() {
 // Inserts a value and its label into a sorted list, and drops the list's last entry. ``before[i]`` says whether the
 // value comes before entry i. It is monotonic, so that the entries from the first true one on move by one place.
 template <int K, class CARRIER, class LABEL>
-inline void put_in(CARRIER value, LABEL label, const bool (&before)[K], CARRIER (&values)[K], LABEL (&labels)[K]) {
+inline void insert_at(CARRIER value, LABEL label, const bool (&before)[K], CARRIER (&values)[K], LABEL (&labels)[K]) {
 #pragma HLS INLINE
     for (int n = 0; n < K; ++n) {
 #pragma HLS UNROLL
@@ -55,8 +55,8 @@ inline void put_in(CARRIER value, LABEL label, const bool (&before)[K], CARRIER 
 // Inserts the value of a PE's next channel into the PE's list, which has seen ``count`` channels of the position.
 // Entries from ``count`` on are not valid. Of equal values the new one is last, because its label is greater.
 template <int K, class VALUE, class LABEL>
-inline void keep(typename VALUE::carrier value, LABEL label, int count, typename VALUE::carrier (&values)[K],
-                 LABEL (&labels)[K]) {
+inline void insert_value(typename VALUE::carrier value, LABEL label, int count, typename VALUE::carrier (&values)[K],
+                         LABEL (&labels)[K]) {
 #pragma HLS INLINE
     bool before[K];
 #pragma HLS ARRAY_PARTITION variable = before complete
@@ -64,7 +64,7 @@ inline void keep(typename VALUE::carrier value, LABEL label, int count, typename
 #pragma HLS UNROLL
         before[i] = count <= i || VALUE::value(value) > VALUE::value(values[i]);
     }
-    put_in<K>(value, label, before, values, labels);
+    insert_at<K>(value, label, before, values, labels);
 }
 
 // Merges the first ``others`` entries of the list ``from`` into a list of ``count`` valid entries. Both are sorted, so
@@ -84,7 +84,7 @@ inline void merge_into(typename VALUE::carrier (&values)[K], LABEL (&labels)[K],
                 const bool equal = from[j] == values[i] && from_labels[j] < labels[i];
                 before[i] = i >= j && (i >= count + j || greater || equal);
             }
-            put_in<K>(from[j], from_labels[j], before, values, labels);
+            insert_at<K>(from[j], from_labels[j], before, values, labels);
         }
     }
 }
@@ -119,7 +119,7 @@ void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in
 #pragma HLS ARRAY_PARTITION variable = best_labels complete dim = 0
         for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-            keep<K, VALUE>(next.lane[pe], label_t(nf.value * PE + pe), nf.value, values[pe], labels[pe]);
+            insert_value<K, VALUE>(next.lane[pe], label_t(nf.value * PE + pe), nf.value, values[pe], labels[pe]);
             for (int i = 0; i < K; ++i) {
 #pragma HLS UNROLL
                 best[pe][i] = values[pe][i];
@@ -131,23 +131,23 @@ void label_select(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in
 #pragma HLS UNROLL
                 for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-                    const int apart = 1 << level, other = smaller(pe + apart, PE - 1);
-                    if (pe % (2 * apart) == 0 && other == pe + apart) {
-                        const int count = smaller(K, OWN * apart),
-                                  others = smaller(K, OWN * smaller(apart, PE - other));
+                    const int distance = 1 << level, other = smaller(pe + distance, PE - 1);
+                    if (pe % (2 * distance) == 0 && other == pe + distance) {
+                        const int count = smaller(K, OWN * distance),
+                                  others = smaller(K, OWN * smaller(distance, PE - other));
                         merge_into<K, VALUE>(best[pe], best_labels[pe], count, best[other], best_labels[other], others);
                     }
                 }
             }
             word<label_t, K> chosen;
-            word<carrier, K> theirs;
+            word<carrier, K> chosen_values;
             for (int i = 0; i < K; ++i) {
 #pragma HLS UNROLL
                 chosen.lane[i] = best_labels[0][i];
-                theirs.lane[i] = best[0][i];
+                chosen_values.lane[i] = best[0][i];
             }
             labels_out.write(chosen);
-            write_all(theirs, values_out...);
+            write_all(chosen_values, values_out...);
         }
         nf.next();
         done.next();

@@ -68,7 +68,7 @@ inline void matrix_vector_step(const fold_t<NF, SF> &at, const typename WEIGHT::
     }
 }
 
-// The unit for any SOURCE of weights for which take_weights (fold.h) has an overload.
+// The unit for any SOURCE of weights for which read_weights (fold.h) has an overload.
 template <int POSITIONS, int MW, int MH, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
           int MULTIPLIER, class SOURCE, class ACTIVATION>
 void matrix_vector_unit(int frames, hls::stream<word<typename VALUE::carrier, PIXELS * SIMD>> &in, SOURCE &source,
@@ -92,7 +92,7 @@ void matrix_vector_unit(int frames, hls::stream<word<typename VALUE::carrier, PI
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         typename WEIGHT::carrier weight[PE][SIMD];
 #pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
-        take_weights<PE, SIMD>(source, at.tile.value, weight);
+        read_weights<PE, SIMD>(source, at.tile.value, weight);
         matrix_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in, vector, sum,
                                                                                           out, activation);
         at.step();

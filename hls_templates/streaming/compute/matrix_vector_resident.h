@@ -3,10 +3,10 @@
 //
 // A frame has three phases, one after the other, each with II 1:
 //
-//   VECTORS_COME    each cycle reads a word of a vector and stores it
-//   TILES_MEET      each cycle multiplies a tile of weights by its word of the vectors of PIXELS positions. A tile is
+//   READ_VECTORS    each cycle reads a word of a vector and stores it
+//   MULTIPLY_TILES      each cycle multiplies a tile of weights by its word of the vectors of PIXELS positions. A tile is
 //                   used for all positions before the next tile is read. The sums of all positions are stored meanwhile
-//   RESULTS_LEAVE   each cycle writes a word of results
+//   WRITE_RESULTS   each cycle writes a word of results
 //
 //   cycles per frame  = POSITIONS / PIXELS · (SF + NF · SF + NF)
 //   cycles per run    = frames · (cycles per frame) + unit_depth(SIMD) + RESIDENT_DEPTH + ACTIVATION::LATE
@@ -34,7 +34,7 @@
 
 constexpr int RESIDENT_DEPTH = 4;  // further stages for the memory accesses before and after the sum
 
-enum resident_t { VECTORS_COME, TILES_MEET, RESULTS_LEAVE };
+enum resident_t { READ_VECTORS, MULTIPLY_TILES, WRITE_RESULTS };
 
 // RAM is the kind of memory of the vectors, the largest of the memories (ram.h).
 template <int POSITIONS, int MW, int MH, int SIMD, int PE, int PIXELS, class WEIGHT, class VALUE, int SUM_BITS,
@@ -54,19 +54,19 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
     // phases do not overlap, so that each memory needs one write port and one read port.
     values_t vectors[GROUPS * SF];
 #pragma HLS AGGREGATE variable = vectors compact = bit
-    keep_in(vectors, ram_of<RAM>());
+    bind_memory(vectors, ram_of<RAM>());
     results_t results[GROUPS * NF];
 #pragma HLS AGGREGATE variable = results compact = bit
-    keep_in(results, ram_of<RAM_AUTO>());
-    lines_t<sums_t, 1> waiting[GROUPS];  // the sums of every group over the tiles of this fold so far
-#pragma HLS AGGREGATE variable = waiting compact = bit
-    keep_delay<RAM_AUTO>(waiting);
+    bind_memory(results, ram_of<RAM_AUTO>());
+    lines_t<sums_t, 1> partial_sums[GROUPS];  // the sums of every group over the tiles of this fold so far
+#pragma HLS AGGREGATE variable = partial_sums compact = bit
+    bind_delay_memory<RAM_AUTO>(partial_sums);
     delay_t<GROUPS> previous;
     word<typename WEIGHT::carrier, PE * SIMD> tile;
-    resident_t phase = VECTORS_COME;
+    resident_t phase = READ_VECTORS;
     fold_t<NF, SF> at;
-    counter_t<GROUPS * SF> coming;              // the number of the next input word
-    counter_t<GROUPS * NF> leaving;             // the number of the next output word
+    counter_t<GROUPS * SF> input_word;          // the number of the next input word
+    counter_t<GROUPS * NF> output_word;         // the number of the next output word
     counter_t<GROUPS> group;                    // the group that the tile meets next
     number<(GROUPS + 1) * SF> vector_word = 0;  // group · SF + sf
     number<(GROUPS + 1) * NF> result_word = 0;  // group · NF + nf
@@ -80,11 +80,11 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
 // written (delay.h).
 #pragma HLS DEPENDENCE variable = vectors type = inter false
 #pragma HLS DEPENDENCE variable = results type = inter false
-#pragma HLS DEPENDENCE variable = waiting type = inter false
-        if (phase == VECTORS_COME) {
-            vectors[coming.value] = in.read();
-            if (coming.next()) phase = TILES_MEET;
-        } else if (phase == TILES_MEET) {
+#pragma HLS DEPENDENCE variable = partial_sums type = inter false
+        if (phase == READ_VECTORS) {
+            vectors[input_word.value] = in.read();
+            if (input_word.next()) phase = MULTIPLY_TILES;
+        } else if (phase == MULTIPLY_TILES) {
             if (group.value == 0) tile = weights.read();
             typename WEIGHT::carrier weight[PE][SIMD];
             exact_t<SUM_BITS> sum[PIXELS][PE];
@@ -92,8 +92,8 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
 #pragma HLS ARRAY_PARTITION variable = sums complete
 #pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
 #pragma HLS ARRAY_PARTITION variable = sum complete dim = 0
-            previous.peek(waiting, sums);
-            spread_weights<PE, SIMD>(tile, weight);
+            previous.peek(partial_sums, sums);
+            unpack_weights<PE, SIMD>(tile, weight);
             for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
                 for (int x = 0; x < PIXELS; ++x) {
@@ -112,19 +112,19 @@ void matrix_vector_resident(int frames, hls::stream<word<typename VALUE::carrier
                     if (at.last()) result.lane[x * PE + pe] = activation(at.nf.value, pe, sum[x][pe]);
                 }
             }
-            previous.push(waiting, sums);
+            previous.push(partial_sums, sums);
             if (at.last()) results[result_word] = result;
             vector_word += SF;
             result_word += NF;
             if (group.next()) {
-                if (at.tile.last) phase = RESULTS_LEAVE;
+                if (at.tile.last) phase = WRITE_RESULTS;
                 at.step();
                 vector_word = at.sf.value;
                 result_word = at.nf.value;
             }
         } else {
-            out.write(results[leaving.value]);
-            if (leaving.next()) phase = VECTORS_COME;
+            out.write(results[output_word.value]);
+            if (output_word.next()) phase = READ_VECTORS;
         }
         done.next();
     }

@@ -72,10 +72,10 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
 // One memory word holds all lanes of all lines at an address.
 #pragma HLS AGGREGATE variable = columns compact = bit
 #pragma HLS AGGREGATE variable = rows compact = bit
-    keep_delay<RAM_AUTO>(columns);
-    keep_delay<RAM>(rows);
-    delay_t<G> by_bundles;
-    delay_t<plan::OUT * G> by_rows;
+    bind_delay_memory<RAM_AUTO>(columns);
+    bind_delay_memory<RAM>(rows);
+    delay_t<G> bundle_delay;
+    delay_t<plan::OUT * G> row_delay;
     scan_t<plan, G> scan;
     bundle_t newest = zeros<bundle_t>();
     constexpr int DEPTH = max_pool_depth<larger(KERNEL_H, KERNEL_W)>();
@@ -87,24 +87,24 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
 #pragma HLS DEPENDENCE variable = rows type = inter false
 #pragma HLS DEPENDENCE variable = columns type = inter false
         // If the scan is outside of the map, newest keeps an old value, which is masked.
-        if (scan.takes(frames)) newest = in.read();
-        bundle_t age[AGES], ages_in[AGES], seen[plan::BUNDLES];
-        pooled_t row[ROWS], rows_in[ROWS], pooled;
+        if (scan.reads_input(frames)) newest = in.read();
+        bundle_t age[AGES], next_ages[AGES], bundles[plan::BUNDLES];
+        pooled_t row[ROWS], next_rows[ROWS], pooled;
 #pragma HLS ARRAY_PARTITION variable = age complete
-#pragma HLS ARRAY_PARTITION variable = ages_in complete
-#pragma HLS ARRAY_PARTITION variable = seen complete
+#pragma HLS ARRAY_PARTITION variable = next_ages complete
+#pragma HLS ARRAY_PARTITION variable = bundles complete
 #pragma HLS ARRAY_PARTITION variable = row complete
-#pragma HLS ARRAY_PARTITION variable = rows_in complete
-        by_bundles.peek(columns, age);
+#pragma HLS ARRAY_PARTITION variable = next_rows complete
+        bundle_delay.peek(columns, age);
         for (int b = 0; b < plan::BUNDLES; ++b) {
 #pragma HLS UNROLL
-            seen[b] = b == 0 ? newest : age[larger(b - 1, 0)];
+            bundles[b] = b == 0 ? newest : age[larger(b - 1, 0)];
         }
         for (int b = 0; b < AGES; ++b) {
 #pragma HLS UNROLL
-            ages_in[b] = seen[smaller(b, plan::BUNDLES - 1)];
+            next_ages[b] = bundles[smaller(b, plan::BUNDLES - 1)];
         }
-        by_bundles.push(columns, ages_in);
+        bundle_delay.push(columns, next_ages);
         for (int m = 0; m < plan::PIXELS_OUT; ++m) {
 #pragma HLS UNROLL
             for (int l = 0; l < LANES; ++l) {
@@ -115,35 +115,36 @@ void max_pool(int frames, hls::stream<word<T, PIXELS * LANES>> &in,
 #pragma HLS ARRAY_PARTITION variable = inside complete
                 for (int kx = 0; kx < KERNEL_W; ++kx) {
 #pragma HLS UNROLL
-                    tap[kx] = seen[plan::age_of(m, kx)].lane[plan::pixel_of(m, kx) * LANES + l];
+                    tap[kx] = bundles[plan::age_of(m, kx)].lane[plan::pixel_of(m, kx) * LANES + l];
                     inside[kx] = scan.column_inside(m, kx);
                 }
                 pooled.lane[m * LANES + l] = largest_of(tap, inside);
             }
         }
         // Maxima are stored only at the columns of positions. With a stride of 2 this is half a row.
-        if (scan.at_column()) {
-            by_rows.peek(rows, row);
+        if (scan.has_positions()) {
+            row_delay.peek(rows, row);
             pooled_t largest;
             for (int l = 0; l < plan::PIXELS_OUT * LANES; ++l) {
 #pragma HLS UNROLL
-                T of_row[KERNEL_H];
+                T row_maxima[KERNEL_H];
                 bool inside[KERNEL_H];
-#pragma HLS ARRAY_PARTITION variable = of_row complete
+#pragma HLS ARRAY_PARTITION variable = row_maxima complete
 #pragma HLS ARRAY_PARTITION variable = inside complete
                 for (int k = 0; k < KERNEL_H; ++k) {
 #pragma HLS UNROLL
-                    of_row[k] = k == KERNEL_H - 1 ? pooled.lane[l] : row[smaller(KERNEL_H - 2 - k, ROWS - 1)].lane[l];
+                    row_maxima[k] =
+                        k == KERNEL_H - 1 ? pooled.lane[l] : row[smaller(KERNEL_H - 2 - k, ROWS - 1)].lane[l];
                     inside[k] = scan.row_inside(k);
                 }
-                largest.lane[l] = largest_of(of_row, inside);
+                largest.lane[l] = largest_of(row_maxima, inside);
             }
             for (int k = 0; k < ROWS; ++k) {
 #pragma HLS UNROLL
-                rows_in[k] = k == 0 ? pooled : row[larger(k - 1, 0)];
+                next_rows[k] = k == 0 ? pooled : row[larger(k - 1, 0)];
             }
-            by_rows.push(rows, rows_in);
-            if (scan.emits()) out.write(largest);
+            row_delay.push(rows, next_rows);
+            if (scan.writes_output()) out.write(largest);
         }
         scan.advance();
     }

@@ -8,15 +8,15 @@
 // softmax_argmax gives 255 to the first of the greatest values and 0 to all others.
 //
 // Each iteration reads a word of PE values, adds a word of the previous position to its sum, and writes a word of the
-// position before that, II 1. One delay line holds NF words until the maximum is known, and another holds HELD words
-// until the division is complete. The division has one stage per bit of R, and each iteration moves it by one stage. No
-// cycle therefore waits for more than a subtraction. At the end of a frame the delay lines run empty, so that the
-// results of a frame do not depend on the arrival of the next one.
+// position before that, II 1. One delay line holds NF words until the maximum is known, and another holds HOLD_WORDS
+// words until the division is complete. The division has one stage per bit of R, and each iteration moves it by one
+// stage. No cycle therefore waits for more than a subtraction. At the end of a frame the delay lines run empty, so that
+// the results of a frame do not depend on the arrival of the next one.
 //
-//   iterations per frame = POSITIONS · NF + COMPARED + HELD, with NF = CHANNELS / PE
-//   SOFTMAX_STABLE         COMPARED = NF, HELD = NF + 16     (S ≥ 2^20 − 1, so that R has 17 bits)
-//   SOFTMAX_LATENCY        COMPARED = 0,  HELD = NF + 36
-//   softmax_argmax         COMPARED = NF, HELD = 0
+//   iterations per frame = POSITIONS · NF + COMPARED + HOLD_WORDS, with NF = CHANNELS / PE
+//   SOFTMAX_STABLE         COMPARED = NF, HOLD_WORDS = NF + 16     (S ≥ 2^20 − 1, so that R has 17 bits)
+//   SOFTMAX_LATENCY        COMPARED = 0,  HOLD_WORDS = NF + 36
+//   softmax_argmax         COMPARED = NF, HOLD_WORDS = 0
 //   cycles per run       = frames · (iterations per frame) + softmax_depth<PE>() or softmax_argmax_depth<PE>()
 #ifndef SYSTOLIC_SOFTMAX_H
 #define SYSTOLIC_SOFTMAX_H
@@ -67,24 +67,24 @@ template <int SUM_BITS, int BITS>
 struct division_t {
     integer<SUM_BITS, false> sum[BITS];       // the divisor
     integer<SUM_BITS + 1, false> rest[BITS];  // the remainder of the dividend's bits so far, doubled for the next stage
-    integer<BITS, false> found[BITS];         // the bits of the quotient so far
+    integer<BITS, false> quotient[BITS];      // the bits of the quotient so far
 
     division_t() {
 #pragma HLS ARRAY_PARTITION variable = sum complete
 #pragma HLS ARRAY_PARTITION variable = rest complete
-#pragma HLS ARRAY_PARTITION variable = found complete
+#pragma HLS ARRAY_PARTITION variable = quotient complete
         for (int k = 0; k < BITS; ++k) {
 #pragma HLS UNROLL
             sum[k] = 0;
             rest[k] = 0;
-            found[k] = 0;
+            quotient[k] = 0;
         }
     }
 
     // The quotient for the sum that ``next`` was given BITS iterations ago.
     integer<BITS, false> inverse() const {
 #pragma HLS INLINE
-        return found[BITS - 1];
+        return quotient[BITS - 1];
     }
 
     // Moves every division by one stage, and starts the division by ``newest``. The quotient has at most BITS bits, so
@@ -93,7 +93,7 @@ struct division_t {
 #pragma HLS INLINE
         for (int k = BITS - 1; k > 0; --k) {
 #pragma HLS UNROLL
-            step(k, sum[k - 1], rest[k - 1], found[k - 1]);
+            step(k, sum[k - 1], rest[k - 1], quotient[k - 1]);
         }
         step(0, newest, integer<SUM_BITS + 1, false>(1) << (DIVIDEND_BITS - BITS), 0);
     }
@@ -101,11 +101,11 @@ struct division_t {
     // Stage k: finds the next bit of a quotient.
     void step(int k, integer<SUM_BITS, false> by, integer<SUM_BITS + 1, false> left, integer<BITS, false> bits) {
 #pragma HLS INLINE
-        const bool goes_in = left >= by;
-        const integer<SUM_BITS + 1, false> less = goes_in ? integer<SUM_BITS + 1, false>(left - by) : left;
+        const bool subtracts = left >= by;
+        const integer<SUM_BITS + 1, false> less = subtracts ? integer<SUM_BITS + 1, false>(left - by) : left;
         sum[k] = by;
         rest[k] = less << 1;
-        found[k] = integer<BITS, false>(bits << 1) | integer<BITS, false>(goes_in ? 1 : 0);
+        quotient[k] = integer<BITS, false>(bits << 1) | integer<BITS, false>(subtracts ? 1 : 0);
     }
 };
 
@@ -128,83 +128,85 @@ void softmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &in, hls
     static_assert(CHANNELS % PE == 0, "PE must divide CHANNELS");
     constexpr bool STABLE = METHOD == SOFTMAX_STABLE;
     constexpr int BITS = inverse_bits(METHOD), SUM_BITS = POWER_BITS + bits_of<CHANNELS - 1>::value;
-    constexpr int NF = CHANNELS / PE, WORDS = POSITIONS * NF, COMPARED = STABLE ? NF : 0, HELD = NF - 1 + BITS;
+    constexpr int NF = CHANNELS / PE, WORDS = POSITIONS * NF, COMPARED = STABLE ? NF : 0, HOLD_WORDS = NF - 1 + BITS;
     typedef word<typename VALUE::carrier, PE> values_t;
     typedef word<power_t, PE> powers_t;
-    lines_t<values_t, 1> arrived[NF];  // values whose position's maximum is not known yet
-    lines_t<powers_t, 1> added[HELD];  // powers whose position's inverse is not known yet
+    lines_t<values_t, 1> pending_values[NF];          // values whose position's maximum is not known yet
+    lines_t<powers_t, 1> pending_powers[HOLD_WORDS];  // powers whose position's inverse is not known yet
 // One memory word holds all lanes, because a cycle reads and writes whole words.
-#pragma HLS AGGREGATE variable = arrived compact = bit
-#pragma HLS AGGREGATE variable = added compact = bit
-    keep_delay<RAM>(arrived);
-    keep_delay<RAM>(added);
+#pragma HLS AGGREGATE variable = pending_values compact = bit
+#pragma HLS AGGREGATE variable = pending_powers compact = bit
+    bind_delay_memory<RAM>(pending_values);
+    bind_delay_memory<RAM>(pending_powers);
     delay_t<NF> compare;
-    delay_t<HELD> hold;
+    delay_t<HOLD_WORDS> hold;
     division_t<SUM_BITS, BITS> division;
-    counter_t<NF> taken, summed, given;  // the words of a position that are read, added to the sum, and written
+    counter_t<NF> read_count, summed_count,
+        written_count;  // the words of a position that are read, added to the sum, and written
     // The greatest value so far of the position that is read, and the greatest value of the position that is added up.
     typename VALUE::value_t best = 0, greatest = 0;
     integer<SUM_BITS, false> sum = 0;
     integer<BITS, false> inverse = 0;
-    progress_t<WORDS + COMPARED + HELD> done;
+    progress_t<WORDS + COMPARED + HOLD_WORDS> done;
     constexpr int DEPTH = softmax_depth<PE>();
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
 // The delay lines read each word long after its write (delay.h).
-#pragma HLS DEPENDENCE variable = arrived type = inter false
-#pragma HLS DEPENDENCE variable = added type = inter false
+#pragma HLS DEPENDENCE variable = pending_values type = inter false
+#pragma HLS DEPENDENCE variable = pending_powers type = inter false
         const int step = done.step.value;
-        const bool takes = step < WORDS, adds = inside(step, COMPARED, WORDS), gives = step >= COMPARED + HELD;
+        const bool reads = step < WORDS, accumulates = inside(step, COMPARED, WORDS),
+                   writes = step >= COMPARED + HOLD_WORDS;
         values_t newest[1], values[1];
-        powers_t fresh[1], oldest[1];
+        powers_t new_powers[1], old_powers[1];
 #pragma HLS ARRAY_PARTITION variable = newest complete
 #pragma HLS ARRAY_PARTITION variable = values complete
-#pragma HLS ARRAY_PARTITION variable = fresh complete
-#pragma HLS ARRAY_PARTITION variable = oldest complete
+#pragma HLS ARRAY_PARTITION variable = new_powers complete
+#pragma HLS ARRAY_PARTITION variable = old_powers complete
         newest[0] = zeros<values_t>();
-        if (takes) newest[0] = in.read();
+        if (reads) newest[0] = in.read();
         values[0] = newest[0];
         if (STABLE) {
-            compare.peek(arrived, values);
-            compare.push(arrived, newest);
+            compare.peek(pending_values, values);
+            compare.push(pending_values, newest);
         }
-        hold.peek(added, oldest);
-        if (gives) {
-            if (given.value == 0) inverse = division.inverse();
+        hold.peek(pending_powers, old_powers);
+        if (writes) {
+            if (written_count.value == 0) inverse = division.inverse();
             word<share_t, PE> shares;
             for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-                shares.lane[pe] = share_of<BITS>(oldest[0].lane[pe], inverse);
+                shares.lane[pe] = share_of<BITS>(old_powers[0].lane[pe], inverse);
             }
             out.write(shares);
-            given.next();
+            written_count.next();
         }
         // The powers of the word are added up first, so that the loop-carried path has a single addition.
         integer<SUM_BITS, false> total = 0;
         for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
             const int value = VALUE::value(values[0].lane[pe]);
-            fresh[0].lane[pe] = powers(0, pe, adds ? (STABLE ? int(greatest) - value : value) : 0);
-            total += fresh[0].lane[pe];
+            new_powers[0].lane[pe] = powers(0, pe, accumulates ? (STABLE ? int(greatest) - value : value) : 0);
+            total += new_powers[0].lane[pe];
         }
-        hold.push(added, fresh);
-        if (adds) {
-            sum = summed.value == 0 ? total : integer<SUM_BITS, false>(sum + total);
-            summed.next();
+        hold.push(pending_powers, new_powers);
+        if (accumulates) {
+            sum = summed_count.value == 0 ? total : integer<SUM_BITS, false>(sum + total);
+            summed_count.next();
         }
         division.next(sum);
-        if (takes) {
+        if (reads) {
             typename VALUE::value_t top = VALUE::value(newest[0].lane[0]);  // the greatest value of this word
             for (int pe = 1; pe < PE; ++pe) {
 #pragma HLS UNROLL
                 const typename VALUE::value_t value = VALUE::value(newest[0].lane[pe]);
                 if (value > top) top = value;
             }
-            best = taken.value == 0 || top > best ? top : best;
-            if (taken.last) greatest = best;
-            taken.next();
+            best = read_count.value == 0 || top > best ? top : best;
+            if (read_count.last) greatest = best;
+            read_count.next();
         }
         done.next();
     }
@@ -224,7 +226,7 @@ void softmax_argmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &
     value_t best = 0;
     fold_t best_fold = 0, fold = 0;
     lane_t best_lane = 0, lane = 0;
-    counter_t<NF> taken, given;
+    counter_t<NF> read_count, written_count;
     progress_t<WORDS + NF> done;
     constexpr int DEPTH = softmax_argmax_depth<PE>();
     SYSTOLIC_ENTER;
@@ -236,10 +238,10 @@ void softmax_argmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &
             word<share_t, PE> shares;
             for (int pe = 0; pe < PE; ++pe) {
 #pragma HLS UNROLL
-                shares.lane[pe] = given.value == fold && lane == pe ? share_t(MOST_SHARE) : share_t(0);
+                shares.lane[pe] = written_count.value == fold && lane == pe ? share_t(MOST_SHARE) : share_t(0);
             }
             out.write(shares);
-            given.next();
+            written_count.next();
         }
         if (step < WORDS) {
             const word<typename VALUE::carrier, PE> values = in.read();
@@ -253,16 +255,16 @@ void softmax_argmax(int frames, hls::stream<word<typename VALUE::carrier, PE>> &
                     place = pe;
                 }
             }
-            if (taken.value == 0 || top > best) {
+            if (read_count.value == 0 || top > best) {
                 best = top;
-                best_fold = taken.value;
+                best_fold = read_count.value;
                 best_lane = place;
             }
-            if (taken.last) {
+            if (read_count.last) {
                 fold = best_fold;
                 lane = best_lane;
             }
-            taken.next();
+            read_count.next();
         }
         done.next();
     }

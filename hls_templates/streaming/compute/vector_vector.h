@@ -90,7 +90,7 @@ void vector_vector(int frames, hls::stream<word<typename VALUE::carrier, PIXELS 
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
         typename WEIGHT::carrier weight[PE][SIMD];
 #pragma HLS ARRAY_PARTITION variable = weight complete dim = 0
-        take_weights<PE, SIMD>(weights, at.tile.value, weight);
+        read_weights<PE, SIMD>(weights, at.tile.value, weight);
         vector_vector_step<SIMD, PE, PIXELS, NF, SF, WEIGHT, VALUE, SUM_BITS, MULTIPLIER>(at, weight, in.read(), sum,
                                                                                           out, activation);
         at.step();

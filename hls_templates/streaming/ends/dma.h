@@ -65,8 +65,8 @@ void unpack_beats(int frames, hls::stream<beat_t<BEAT>> &in, hls::stream<word<T,
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        const bool comes = box.hungry();
-        if (comes) {
+        const bool reads = box.has_room();
+        if (reads) {
             const beat_t<BEAT> beat = in.read();
             word<uint8_t, BEAT> bytes;
             for (int i = 0; i < BEAT; ++i) {
@@ -75,14 +75,14 @@ void unpack_beats(int frames, hls::stream<beat_t<BEAT>> &in, hls::stream<word<T,
             }
             box.put(bytes);
         }
-        const word<uint8_t, LANES> bytes = box.get(comes);
+        const word<uint8_t, LANES> bytes = box.get(reads);
         word<T, LANES> value;
         for (int i = 0; i < LANES; ++i) {
 #pragma HLS UNROLL
             value.lane[i] = T(bytes.lane[i]);
         }
         out.write(value);
-        box.count(comes, true);
+        box.count(reads, true);
         if (done.step.last) box.clear();  // the remaining bytes of the last beat are padding
         done.next();
     }
@@ -101,14 +101,14 @@ void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<
     constexpr int STEPS = WORDS + (REST ? 1 : 0);
     constexpr int UNIT = common_divisor<LANES * VALUE, BEAT>::value;
     gearbox<uint8_t, LANES * VALUE / UNIT, BEAT / UNIT, UNIT> box;
-    quota_t<WORDS> coming;  // the words of the frame that are still to be read
+    quota_t<WORDS> input_quota;  // the words of the frame that are still to be read
     progress_t<STEPS> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        const bool comes = coming.open, last = done.step.last, leaves = last || (comes && box.enough());
-        if (comes) {
+        const bool reads = input_quota.open, last = done.step.last, writes = last || (reads && box.fills_word());
+        if (reads) {
             const word<T, LANES> value = in.read();
             word<uint8_t, LANES * VALUE> bytes;
             for (int i = 0; i < LANES; ++i) {
@@ -120,18 +120,18 @@ void pack_beats(int frames, hls::stream<word<T, LANES>> &in, hls::stream<beat_t<
                 }
             }
             box.put(bytes);
-            coming.take();
+            input_quota.take();
         }
-        if (leaves) {
-            const word<uint8_t, BEAT> bytes = box.get(comes);
+        if (writes) {
+            const word<uint8_t, BEAT> bytes = box.get(reads);
             beat_t<BEAT> beat;
             set_beat<BEAT>(beat, bytes.lane, LAST && last);
             out.write(beat);
         }
-        box.count(comes, leaves);
+        box.count(reads, writes);
         if (last) {
             box.clear();
-            coming.reopen();
+            input_quota.reopen();
         }
         done.next();
     }

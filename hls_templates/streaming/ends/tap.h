@@ -14,7 +14,7 @@
 
 // Receives the ``count`` values of tap ``number``, word by word and lane by lane. The program that executes the
 // pipeline defines this function.
-void take_tap(int number, const int32_t *values, size_t count);
+void record_tap(int number, const int32_t *values, size_t count);
 
 template <class T, int LANES>
 void tap(int number, hls::stream<word<T, LANES>> &stream) {
@@ -27,7 +27,7 @@ void tap(int number, hls::stream<word<T, LANES>> &stream) {
         for (int l = 0; l < LANES; ++l) values.push_back(int32_t(value.lane[l]));
         stream.write(value);
     }
-    take_tap(number, values.data(), values.size());
+    record_tap(number, values.data(), values.size());
 }
 #define SYSTOLIC_TAP(number, stream) tap((number), (stream))
 #endif

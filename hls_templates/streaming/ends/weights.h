@@ -49,22 +49,22 @@ constexpr int beats_of(int weights, int bits, int bytes) {
     return (weights * slot_bits(bits) + 8 * bytes - 1) / (8 * bytes);
 }
 
-// read_from binds an array of constants to a kind of read-only memory. The tag ram_of<RAM> selects the overload, as in
+// bind_rom binds an array of constants to a kind of read-only memory. The tag ram_of<RAM> selects the overload, as in
 // ram.h.
 template <class T, int A, int B, int C>
-inline void read_from(const T (&memory)[A][B][C], ram_of<RAM_AUTO>) {
+inline void bind_rom(const T (&memory)[A][B][C], ram_of<RAM_AUTO>) {
 #pragma HLS INLINE
 #pragma HLS BIND_STORAGE variable = memory type = rom_1p impl = auto
     static_cast<void>(memory);
 }
 template <class T, int A, int B, int C>
-inline void read_from(const T (&memory)[A][B][C], ram_of<RAM_LUTRAM>) {
+inline void bind_rom(const T (&memory)[A][B][C], ram_of<RAM_LUTRAM>) {
 #pragma HLS INLINE
 #pragma HLS BIND_STORAGE variable = memory type = rom_1p impl = lutram
     static_cast<void>(memory);
 }
 template <class T, int A, int B, int C>
-inline void read_from(const T (&memory)[A][B][C], ram_of<RAM_BRAM>) {
+inline void bind_rom(const T (&memory)[A][B][C], ram_of<RAM_BRAM>) {
 #pragma HLS INLINE
 #pragma HLS BIND_STORAGE variable = memory type = rom_1p impl = bram
     static_cast<void>(memory);
@@ -78,7 +78,7 @@ void stream_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * 
 #pragma HLS ARRAY_RESHAPE variable = weights complete dim = 1
 #pragma HLS ARRAY_RESHAPE variable = weights complete dim = 3
     static_assert(RAM != RAM_URAM, "RAM must not be RAM_URAM, which has no initial content; use load_weights");
-    read_from(weights, ram_of<RAM>());
+    bind_rom(weights, ram_of<RAM>());
     counter_t<TILES> tile;
     progress_t<GROUPS * TILES> done;
     SYSTOLIC_ENTER;
@@ -180,7 +180,7 @@ void load_weights(int frames, hls::stream<word<typename WEIGHT::carrier, PE * SI
     typedef tile_t<PE, SIMD, WEIGHT, BYTES> tile_type;
     word<typename WEIGHT::carrier, PE * SIMD> weights[TILES];
 #pragma HLS AGGREGATE variable = weights compact = bit
-    keep_in(weights, ram_of<RAM>());
+    bind_memory(weights, ram_of<RAM>());
     tile_type tile;
 #pragma HLS ARRAY_PARTITION variable = tile.bytes complete
     counter_t<TILES> index;

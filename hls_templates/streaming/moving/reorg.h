@@ -54,7 +54,7 @@ struct darknet_walk {
     static constexpr int POSITION_STEP = cyclic(1 - HIGH, SLOTS);
     static constexpr int BLOCK_STEP = 1;  // the last tap of the last position is the block's last word
 
-    static constexpr int FRAME_WORDS = HEIGHT * ROW, PACE = 1, SHARE = 1, START = 0, NEED = HIGH + STRIDE * G;
+    static constexpr int FRAME_WORDS = HEIGHT * ROW, READ_PACE = 1, WRITE_PACE = 1, START = 0, NEED = HIGH + STRIDE * G;
 
     counter_t<G> group;                   // the word of the input pixel
     counter_t<STRIDE> tap_y, tap_x, row;  // the tap of the window; the output row of the group of rows
@@ -69,12 +69,12 @@ struct darknet_walk {
         const bool rows = position && out_x.last && row.last;
         // The words that are released after a position: its words of the window's first row. After the last position of
         // a group of rows, the words of the window's other rows are released too.
-        const int behind = rows ? STRIDE * G + HIGH : position ? STRIDE * G : 0;
+        const int released_words = rows ? STRIDE * G + HIGH : position ? STRIDE * G : 0;
         const move_t move = {rows       ? BLOCK_STEP
                              : position ? POSITION_STEP
                              : taps     ? TAP_ROW_STEP
                                         : 1,
-                             behind, behind, rows && block.last};
+                             released_words, released_words, rows && block.last};
         if (group.next() && tap_x.next() && tap_y.next() && out_x.next() && row.next()) block.next();
         return move;
     }
@@ -95,7 +95,7 @@ struct darknet_whole_walk {
     static constexpr int CAPACITY = 2 * FRAME + WALK_LANDING;
     static constexpr int SLOTS = walk_slots(CAPACITY);
 
-    static constexpr int FRAME_WORDS = FRAME, PACE = 1, SHARE = 1, START = 0, NEED = FRAME;
+    static constexpr int FRAME_WORDS = FRAME, READ_PACE = 1, WRITE_PACE = 1, START = 0, NEED = FRAME;
 
     counter_t<SQUARE> part;             // k
     counter_t<BLOCKS> block;            // b
@@ -115,23 +115,23 @@ struct darknet_whole_walk {
     // product depends on another.
     int source() const {
 #pragma HLS INLINE
-        const int row = int(y), column = int(x.rest), across = tap_x.value, down = tap_y.value;
+        const int row = int(y), column = int(x.remainder), across = tap_x.value, down = tap_y.value;
         const int pixel = row * (SQUARE * WIDTH) + down * (STRIDE * WIDTH) + column * STRIDE + across;
         // ``pixel`` is an index into the maps of channels that are stored one after the other. The stream has all
         // channels of a pixel next to each other, so that n maps further means n channels further.
-        int beyond = 0;
+        int map_offset = 0;
         for (int n = 1; n < SQUARE; ++n) {
 #pragma HLS UNROLL
-            if (pixel >= n * MAP) beyond = n * (FRAME - 1);
+            if (pixel >= n * MAP) map_offset = n * (FRAME - 1);
         }
         return row * (SQUARE * WIDTH * CHANNELS) + down * (STRIDE * WIDTH * CHANNELS) + column * (STRIDE * CHANNELS) +
-               across * CHANNELS + block.value * SQUARE - beyond;
+               across * CHANNELS + block.value * SQUARE - map_offset;
     }
 
     // Moves to the next output word. Returns whether the previous word was the last of its frame.
     bool next() {
 #pragma HLS INLINE
-        y = y + (x.carries ? PART / WIDTH + 1 : PART / WIDTH);
+        y = y + (x.carry ? PART / WIDTH + 1 : PART / WIDTH);
         x.next();
         if (!part.next()) return false;
         const bool position = block.next() && tap_x.next() && tap_y.next();
@@ -142,15 +142,15 @@ struct darknet_whole_walk {
             first_y = 0;
         }
         y = first_y;
-        x.begin_at(first_x.value);
+        x.set_remainder(first_x.value);
         return last;
     }
 
     move_t step() {
 #pragma HLS INLINE
         const bool last = next();
-        const int to = source(), further = to - current + (last ? FRAME : 0);
-        const move_t move = {further < 0 ? further + SLOTS : further, last ? FRAME : 0, last ? FRAME : 0, last};
+        const int to = source(), distance = to - current + (last ? FRAME : 0);
+        const move_t move = {distance < 0 ? distance + SLOTS : distance, last ? FRAME : 0, last ? FRAME : 0, last};
         current = to;
         return move;
     }
@@ -182,9 +182,9 @@ void reorg_darknet(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word
 // The walk (walk.h) of depth to space. Each input row is read ROWS times. In each pass the walk visits, for every
 // pixel, the words of one row of the pixel's block. RUN is the number of these words.
 template <int G, int HEIGHT, int WIDTH, int ROWS, int COLUMNS>
-struct spread_walk {
+struct depth_to_space_walk {
     static constexpr int ROW = WIDTH * G, RUN = G / ROWS, FRAME_WORDS = HEIGHT * ROW;
-    static constexpr int PACE = 1, SHARE = 1, START = 0, NEED = ROW;
+    static constexpr int READ_PACE = 1, WRITE_PACE = 1, START = 0, NEED = ROW;
     static constexpr int CAPACITY = 2 * ROW + WALK_LANDING + 1, SLOTS = walk_slots(CAPACITY);
     static constexpr int PIXEL_STEP = cyclic(G - (RUN - 1), SLOTS), ROW_STEP = cyclic(1 - (WIDTH - 1) * G, SLOTS);
 
@@ -212,7 +212,7 @@ template <int LANES, int CHANNELS, int HEIGHT, int WIDTH, int ROWS, int COLUMNS,
 void depth_to_space(int frames, hls::stream<word<T, LANES>> &in, hls::stream<word<T, LANES>> &out) {
 #pragma HLS INLINE
     static_assert(CHANNELS % (ROWS * COLUMNS * LANES) == 0, "ROWS * COLUMNS * LANES must divide CHANNELS");
-    walk_map<RAM>(frames, in, out, spread_walk<CHANNELS / LANES, HEIGHT, WIDTH, ROWS, COLUMNS>());
+    walk_map<RAM>(frames, in, out, depth_to_space_walk<CHANNELS / LANES, HEIGHT, WIDTH, ROWS, COLUMNS>());
 }
 
 #endif  // SYSTOLIC_REORG_H

@@ -48,36 +48,38 @@ template <int LANES_IN, int LANES_OUT, int WORDS_IN, int WORDS_OUT, int COUNT, c
 void convert_each(int frames, hls::stream<word<T, LANES_IN>> &in, hls::stream<word<T, LANES_OUT>> &out) {
 #pragma HLS INLINE
     constexpr int UNIT = common_divisor<LANES_IN, LANES_OUT>::value;
-    constexpr bool GROWS = LANES_IN <= LANES_OUT;
+    constexpr bool WIDENS = LANES_IN <= LANES_OUT;
     gearbox<T, LANES_IN / UNIT, LANES_OUT / UNIT, UNIT> box;
-    quota_t<WORDS_IN> coming;                                                     // input words to read
-    quota_t<smaller(ceiling(WORDS_OUT * LANES_OUT, LANES_IN), WORDS_IN)> needed;  // input words that are not dropped
-    quota_t<WORDS_OUT> leaving;                                                   // output words to write
+    quota_t<WORDS_IN> input_quota;  // input words to read
+    quota_t<smaller(ceiling(WORDS_OUT * LANES_OUT, LANES_IN), WORDS_IN)>
+        stored_quota;                 // input words that are not dropped
+    quota_t<WORDS_OUT> output_quota;  // output words to write
     counter_t<convert_steps(LANES_IN, LANES_OUT, WORDS_IN, WORDS_OUT)> step;
     progress_t<COUNT> done;
     SYSTOLIC_ENTER;
     while (done.before(frames)) {
         SYSTOLIC_PIPELINE(1, WIDTH_DEPTH);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-        const bool comes = coming.open && (GROWS || box.hungry() || !needed.open), stays = comes && needed.open;
+        const bool reads = input_quota.open && (WIDENS || box.has_room() || !stored_quota.open),
+                   stores = reads && stored_quota.open;
         // After the last input word the remaining output words are written even if the gearbox does not fill them.
-        const bool ended = !coming.open || (comes && coming.count.last);
-        const bool leaves = leaving.open && (!GROWS || (stays && box.enough()) || ended);
-        if (comes) {
+        const bool ended = !input_quota.open || (reads && input_quota.count.last);
+        const bool writes = output_quota.open && (!WIDENS || (stores && box.fills_word()) || ended);
+        if (reads) {
             const word<T, LANES_IN> value = in.read();
-            if (stays) box.put(value);
-            coming.take();
+            if (stores) box.put(value);
+            input_quota.take();
         }
-        if (leaves) {
-            out.write(box.get(stays));
-            leaving.take();
+        if (writes) {
+            out.write(box.get(stores));
+            output_quota.take();
         }
-        if (stays) needed.take();
-        box.count(stays, leaves);
+        if (stores) stored_quota.take();
+        box.count(stores, writes);
         if (step.next()) {
-            coming.reopen();
-            needed.reopen();
-            leaving.reopen();
+            input_quota.reopen();
+            stored_quota.reopen();
+            output_quota.reopen();
             box.clear();
             done.next();
         }
@@ -106,8 +108,8 @@ void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
                    hls::stream<word<T, PIXELS_OUT * LANES>> &out) {
 #pragma HLS INLINE
     constexpr int PARTS = PIXELS_OUT / PIXELS_IN;
-    word<T, PIXELS_IN * LANES> waiting[PARTS - 1][GROUPS];  // all input words of an output word but the last
-#pragma HLS ARRAY_PARTITION variable = waiting complete dim = 0
+    word<T, PIXELS_IN * LANES> stored_words[PARTS - 1][GROUPS];  // all input words of an output word but the last
+#pragma HLS ARRAY_PARTITION variable = stored_words complete dim = 0
     counter_t<GROUPS> group;
     counter_t<PARTS> part;
     progress_t<POSITIONS / PIXELS_IN * GROUPS> done;
@@ -121,7 +123,7 @@ void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
             for (int p = 0; p < PARTS; ++p) {
 #pragma HLS UNROLL
                 const word<T, PIXELS_IN * LANES> narrow =
-                    p == PARTS - 1 ? value : waiting[p % (PARTS - 1)][group.value];
+                    p == PARTS - 1 ? value : stored_words[p % (PARTS - 1)][group.value];
                 for (int l = 0; l < PIXELS_IN * LANES; ++l) {
 #pragma HLS UNROLL
                     wide.lane[p * PIXELS_IN * LANES + l] = narrow.lane[l];
@@ -129,7 +131,7 @@ void gather_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
             }
             out.write(wide);
         } else {
-            waiting[part.value][group.value] = value;
+            stored_words[part.value][group.value] = value;
         }
         if (group.next()) part.next();
         done.next();
@@ -143,8 +145,8 @@ void scatter_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
                     hls::stream<word<T, PIXELS_OUT * LANES>> &out) {
 #pragma HLS INLINE
     constexpr int PARTS = PIXELS_IN / PIXELS_OUT;
-    word<T, PIXELS_IN * LANES> waiting[GROUPS];
-#pragma HLS ARRAY_PARTITION variable = waiting complete
+    word<T, PIXELS_IN * LANES> stored_words[GROUPS];
+#pragma HLS ARRAY_PARTITION variable = stored_words complete
     counter_t<GROUPS> group;
     counter_t<PARTS> part;
     progress_t<POSITIONS / PIXELS_OUT * GROUPS> done;
@@ -155,9 +157,9 @@ void scatter_pixels(int frames, hls::stream<word<T, PIXELS_IN * LANES>> &in,
         word<T, PIXELS_IN * LANES> wide;
         if (part.value == 0) {
             wide = in.read();
-            waiting[group.value] = wide;
+            stored_words[group.value] = wide;
         } else {
-            wide = waiting[group.value];
+            wide = stored_words[group.value];
         }
         word<T, PIXELS_OUT * LANES> value;
         for (int p = 0; p < PARTS; ++p) {

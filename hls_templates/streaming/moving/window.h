@@ -67,7 +67,7 @@ struct window_walk {
     static constexpr int READS = larger(HEIGHT * WIDTH, STRIDE * OUT_HEIGHT * larger(WIDTH, OUT_WIDTH));
     static constexpr int WRITES = larger(READS, OUT_HEIGHT * OUT_WIDTH * KERNEL_H * KERNEL_W);
     static constexpr int DIVISOR = common_divisor<READS, WRITES>::value;
-    static constexpr int PACE = READS / DIVISOR, SHARE = WRITES / DIVISOR;
+    static constexpr int READ_PACE = READS / DIVISOR, WRITE_PACE = WRITES / DIVISOR;
     // START is the address of the first output word. The constants ending in _STEP are increases of the address modulo
     // SLOTS: to the next tap, row of taps, group of channels, position, row of positions, and frame. TAP_BACK is the
     // words of a tap before its last, and LAST the words of a window before its last.
@@ -81,12 +81,12 @@ struct window_walk {
     static constexpr int FRAME_STEP = cyclic((HEIGHT - (OUT_HEIGHT - 1) * STRIDE) * ROW - ACROSS - LAST, SLOTS);
     // The words of a frame up to the last one that a window needs, as a sum for its row and its column of positions.
     // Windows in the padding after the map need no further words, so that the sums have limits.
-    typedef rising_t<HIGH - TOP * ROW, STRIDE * ROW, (HEIGHT - 1) * ROW> need_rows;
-    typedef rising_t<WIDE - LEFT * G, STRIDE * G, ROW> need_columns;
+    typedef increments_below_t<HIGH - TOP * ROW, STRIDE * ROW, (HEIGHT - 1) * ROW> need_rows;
+    typedef increments_below_t<WIDE - LEFT * G, STRIDE * G, ROW> need_columns;
     // The words of a frame before the first one that a window needs, in the same form. Padding before the map has no
     // words.
-    typedef surfacing_t<-TOP * ROW, STRIDE * ROW> oldest_rows;
-    typedef surfacing_t<-LEFT * G, STRIDE * G> oldest_columns;
+    typedef increments_above_t<-TOP * ROW, STRIDE * ROW> oldest_rows;
+    typedef increments_above_t<-LEFT * G, STRIDE * G> oldest_columns;
     // NEED is the words that the first window needs. The constants with _BACK and _FRAME are the changes back to the
     // first column of a row, and to the next frame.
     static constexpr int NEED = need_rows::value(0) + need_columns::value(0);
@@ -116,10 +116,10 @@ struct window_walk {
         const bool row = position && out_x.last, frame = row && out_y.last, above = out_y.value < ABOVE;
         const int tap = !tap_x.last ? TAP_STEP : TAP_ROW_STEP;
         const int within = DEPTHWISE ? (taps ? GROUP_STEP : tap) : (group.last ? tap : GROUP_STEP);
-        const int down_need = need_rows::rise(out_y.value) - NEED_BACK;
-        const int down_oldest = oldest_rows::rise(out_y.value) - (above ? 0 : OLDEST_BACK);
-        const int across_need = need_columns::rise(out_x.value);
-        const int across_oldest = above ? 0 : oldest_columns::rise(out_x.value);
+        const int down_need = need_rows::increment(out_y.value) - NEED_BACK;
+        const int down_oldest = oldest_rows::increment(out_y.value) - (above ? 0 : OLDEST_BACK);
+        const int across_need = need_columns::increment(out_x.value);
+        const int across_oldest = above ? 0 : oldest_columns::increment(out_x.value);
         const move_t move = {
             frame      ? FRAME_STEP
             : row      ? ROW_STEP
@@ -170,15 +170,15 @@ void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD>> &in,
     typedef word<T, PIXELS * SIMD> bundle_t;
     constexpr int G = CHANNELS / SIMD;
     constexpr int ROWS = larger(KERNEL_H - 1, 1), AGES = larger(plan::BUNDLES - 1, 1);
-    lines_t<bundle_t, ROWS> rows[DILATION * plan::WIDE * G];  // the rows of the map above the newest one
-    lines_t<bundle_t, KERNEL_H * AGES> columns[G];            // the last bundles of each row of the window
+    lines_t<bundle_t, ROWS> rows[DILATION * plan::ROW_BUNDLES * G];  // the rows of the map above the newest one
+    lines_t<bundle_t, KERNEL_H * AGES> columns[G];                   // the last bundles of each row of the window
 // One memory word holds all lanes of all lines at an address.
 #pragma HLS AGGREGATE variable = rows compact = bit
 #pragma HLS AGGREGATE variable = columns compact = bit
-    keep_delay<RAM>(rows);
-    keep_delay<RAM_AUTO>(columns);
-    delay_t<DILATION * plan::WIDE * G> by_rows;
-    delay_t<G> by_bundles;
+    bind_delay_memory<RAM>(rows);
+    bind_delay_memory<RAM_AUTO>(columns);
+    delay_t<DILATION * plan::ROW_BUNDLES * G> row_delay;
+    delay_t<G> bundle_delay;
     scan_t<plan, G> scan;
     bundle_t newest = zeros<bundle_t>();
     SYSTOLIC_ENTER;
@@ -189,36 +189,36 @@ void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD>> &in,
 #pragma HLS DEPENDENCE variable = rows type = inter false
 #pragma HLS DEPENDENCE variable = columns type = inter false
         // If the scan is outside of the map, newest keeps an old value, which is masked.
-        if (scan.takes(frames)) newest = in.read();
-        // seen[k][age] are the bundles of row k of the window, the newest first.
-        bundle_t row[ROWS], rows_in[ROWS], age[KERNEL_H * AGES], ages_in[KERNEL_H * AGES],
-            seen[KERNEL_H][plan::BUNDLES];
+        if (scan.reads_input(frames)) newest = in.read();
+        // bundles[k][age] are the bundles of row k of the window, the newest first.
+        bundle_t row[ROWS], next_rows[ROWS], age[KERNEL_H * AGES], next_ages[KERNEL_H * AGES],
+            bundles[KERNEL_H][plan::BUNDLES];
 #pragma HLS ARRAY_PARTITION variable = row complete
-#pragma HLS ARRAY_PARTITION variable = rows_in complete
+#pragma HLS ARRAY_PARTITION variable = next_rows complete
 #pragma HLS ARRAY_PARTITION variable = age complete
-#pragma HLS ARRAY_PARTITION variable = ages_in complete
-#pragma HLS ARRAY_PARTITION variable = seen complete dim = 0
-        by_rows.peek(rows, row);
-        by_bundles.peek(columns, age);
+#pragma HLS ARRAY_PARTITION variable = next_ages complete
+#pragma HLS ARRAY_PARTITION variable = bundles complete dim = 0
+        row_delay.peek(rows, row);
+        bundle_delay.peek(columns, age);
         for (int k = 0; k < KERNEL_H; ++k) {
 #pragma HLS UNROLL
-            seen[k][0] = k == KERNEL_H - 1 ? newest : row[smaller(KERNEL_H - 2 - k, ROWS - 1)];
+            bundles[k][0] = k == KERNEL_H - 1 ? newest : row[smaller(KERNEL_H - 2 - k, ROWS - 1)];
             for (int b = 1; b < plan::BUNDLES; ++b) {
 #pragma HLS UNROLL
-                seen[k][b] = age[k * AGES + b - 1];
+                bundles[k][b] = age[k * AGES + b - 1];
             }
             for (int b = 0; b < AGES; ++b) {
 #pragma HLS UNROLL
-                ages_in[k * AGES + b] = seen[k][smaller(b, plan::BUNDLES - 1)];
+                next_ages[k * AGES + b] = bundles[k][smaller(b, plan::BUNDLES - 1)];
             }
         }
         for (int k = 0; k < ROWS; ++k) {
 #pragma HLS UNROLL
-            rows_in[k] = k == 0 ? newest : row[k - 1];
+            next_rows[k] = k == 0 ? newest : row[k - 1];
         }
-        by_rows.push(rows, rows_in);
-        by_bundles.push(columns, ages_in);
-        if (scan.emits()) {
+        row_delay.push(rows, next_rows);
+        bundle_delay.push(columns, next_ages);
+        if (scan.writes_output()) {
             word<T, plan::PIXELS_OUT * KERNEL_H * KERNEL_W * SIMD> window;
             for (int m = 0; m < plan::PIXELS_OUT; ++m) {
 #pragma HLS UNROLL
@@ -229,7 +229,7 @@ void window_parallel(int frames, hls::stream<word<T, PIXELS * SIMD>> &in,
                         const bool inside = scan.row_inside(ky) && scan.column_inside(m, kx);
                         for (int s = 0; s < SIMD; ++s) {
 #pragma HLS UNROLL
-                            const T value = seen[ky][plan::age_of(m, kx)].lane[plan::pixel_of(m, kx) * SIMD + s];
+                            const T value = bundles[ky][plan::age_of(m, kx)].lane[plan::pixel_of(m, kx) * SIMD + s];
                             window.lane[((m * KERNEL_H + ky) * KERNEL_W + kx) * SIMD + s] = inside ? value : T(AROUND);
                         }
                     }

@@ -76,30 +76,30 @@ struct quota_t {
 // The fractional part of n · PART / WHOLE, where ``next`` increases n by 1. It replaces a division per step.
 template <int PART, int WHOLE>
 struct fraction_t {
-    number<2 * WHOLE> rest;  // n · PART modulo WHOLE
-    bool carries;            // a register: whether the next step exceeds a whole number, rest + PART ≥ WHOLE
+    number<2 * WHOLE> remainder;  // n · PART modulo WHOLE
+    bool carry;                   // a register: whether the next step exceeds a whole number, remainder + PART ≥ WHOLE
 
     fraction_t() { clear(); }
 
     void clear() {
 #pragma HLS INLINE
-        rest = 0;
-        carries = PART >= WHOLE;
+        remainder = 0;
+        carry = PART >= WHOLE;
     }
 
-    // Continues from rest = value, of 0 … WHOLE − 1.
-    void begin_at(int value) {
+    // Continues from remainder = value, of 0 … WHOLE − 1.
+    void set_remainder(int value) {
 #pragma HLS INLINE
-        rest = value;
-        carries = value + PART >= WHOLE;
+        remainder = value;
+        carry = value + PART >= WHOLE;
     }
 
     void next() {
 #pragma HLS INLINE
-        // ``carries`` after this step is found for both values of ``carries`` in parallel, and then one is selected.
-        const bool twice[2] = {rest + 2 * PART >= WHOLE, rest + 2 * PART >= 2 * WHOLE};
-        rest = carries ? number<2 * WHOLE>(rest + (PART - WHOLE)) : number<2 * WHOLE>(rest + PART);
-        carries = carries ? twice[1] : twice[0];
+        // ``carry`` after this step is found for both values of ``carry`` in parallel, and then one is selected.
+        const bool next_carry[2] = {remainder + 2 * PART >= WHOLE, remainder + 2 * PART >= 2 * WHOLE};
+        remainder = carry ? number<2 * WHOLE>(remainder + (PART - WHOLE)) : number<2 * WHOLE>(remainder + PART);
+        carry = carry ? next_carry[1] : next_carry[0];
     }
 };
 

@@ -28,24 +28,24 @@ struct lines_t {
 // Overloads for a line in registers (true_type) and in a memory (false_type). A pragma cannot depend on a template
 // parameter in any other way.
 template <int RAM, class W, int LENGTH, int LINES>
-inline void keep_delay(lines_t<W, LINES> (&memory)[LENGTH], std::true_type) {
+inline void bind_delay_memory(lines_t<W, LINES> (&memory)[LENGTH], std::true_type) {
 #pragma HLS INLINE
 #pragma HLS ARRAY_PARTITION variable = memory complete
     static_cast<void>(memory);
 }
 
 template <int RAM, class W, int LENGTH, int LINES>
-inline void keep_delay(lines_t<W, LINES> (&memory)[LENGTH], std::false_type) {
+inline void bind_delay_memory(lines_t<W, LINES> (&memory)[LENGTH], std::false_type) {
 #pragma HLS INLINE
-    keep_in(memory, ram_of<RAM>());
+    bind_memory(memory, ram_of<RAM>());
 }
 
 // Binds ``memory`` to registers, or to a memory of kind RAM (ram.h). Its initial content must never be used. A
 // simulation sets it to all ones, so that a use would show as wrong values.
 template <int RAM, class W, int LENGTH, int LINES>
-inline void keep_delay(lines_t<W, LINES> (&memory)[LENGTH]) {
+inline void bind_delay_memory(lines_t<W, LINES> (&memory)[LENGTH]) {
 #pragma HLS INLINE
-    keep_delay<RAM>(memory, in_registers<LENGTH>());
+    bind_delay_memory<RAM>(memory, in_registers<LENGTH>());
 #ifndef __SYNTHESIS__
     for (int k = 0; k < LENGTH; ++k) {
         for (int n = 0; n < LINES; ++n) {

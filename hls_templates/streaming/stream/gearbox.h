@@ -16,17 +16,17 @@ template <class T, int IN, int OUT, int UNIT>
 struct gearbox {
     static constexpr int ROOM = IN + OUT - 1;               // the most units: a word may follow OUT − 1 stored units
     static constexpr int POWERS = bits_of<OUT - 1>::value;  // binary digits of a number of units below OUT
-    T held[ROOM][UNIT];                                     // the stored values, the oldest unit first
+    T units[ROOM][UNIT];                                    // the stored values, the oldest unit first
     bool full[ROOM];
 
     gearbox() {
-#pragma HLS ARRAY_PARTITION variable = held complete dim = 0
+#pragma HLS ARRAY_PARTITION variable = units complete dim = 0
 #pragma HLS ARRAY_PARTITION variable = full complete
         for (int u = 0; u < ROOM; ++u) {
 #pragma HLS UNROLL
             for (int l = 0; l < UNIT; ++l) {
 #pragma HLS UNROLL
-                held[u][l] = 0;
+                units[u][l] = 0;
             }
         }
         clear();
@@ -41,35 +41,35 @@ struct gearbox {
     }
 
     // Return whether fewer than OUT units are stored, so that there is room for a word.
-    bool hungry() const {
+    bool has_room() const {
 #pragma HLS INLINE
         return !full[OUT - 1];
     }
 
     // Return whether one more word would make at least OUT units.
-    bool enough() const {
+    bool fills_word() const {
 #pragma HLS INLINE
         return IN >= OUT || full[larger(OUT - IN - 1, 0)];
     }
 
     // Converts the number of stored units, less than OUT, from unary to binary digits. From the greatest power of two
     // on, each digit that is set is subtracted by a shift of the unary code.
-    void take_powers(bool (&powers)[POWERS]) const {
+    void binary_count(bool (&digits)[POWERS]) const {
 #pragma HLS INLINE
-        bool left[POWERS + 1][ROOM];
-#pragma HLS ARRAY_PARTITION variable = left complete dim = 0
+        bool rest[POWERS + 1][ROOM];
+#pragma HLS ARRAY_PARTITION variable = rest complete dim = 0
         for (int u = 0; u < ROOM; ++u) {
 #pragma HLS UNROLL
-            left[POWERS][u] = full[u];
+            rest[POWERS][u] = full[u];
         }
         for (int power = POWERS - 1; power >= 0; --power) {
 #pragma HLS UNROLL
             const int by = 1 << power;
-            powers[power] = left[power + 1][smaller(by, ROOM) - 1];
+            digits[power] = rest[power + 1][smaller(by, ROOM) - 1];
             for (int u = 0; u < ROOM; ++u) {
 #pragma HLS UNROLL
-                const bool same = left[power + 1][u], less = left[power + 1][smaller(u + by, ROOM - 1)];
-                left[power][u] = (powers[power] & (u + by < ROOM) & less) | (!powers[power] & same);
+                const bool same = rest[power + 1][u], less = rest[power + 1][smaller(u + by, ROOM - 1)];
+                rest[power][u] = (digits[power] & (u + by < ROOM) & less) | (!digits[power] & same);
             }
         }
     }
@@ -80,10 +80,10 @@ struct gearbox {
     void put(const word<T, IN * UNIT> &value) {
 #pragma HLS INLINE
         T moved[ROOM][UNIT];
-        bool powers[POWERS];
+        bool digits[POWERS];
 #pragma HLS ARRAY_PARTITION variable = moved complete dim = 0
-#pragma HLS ARRAY_PARTITION variable = powers complete
-        take_powers(powers);
+#pragma HLS ARRAY_PARTITION variable = digits complete
+        binary_count(digits);
         for (int u = 0; u < ROOM; ++u) {
 #pragma HLS UNROLL
             for (int l = 0; l < UNIT; ++l) {
@@ -98,7 +98,7 @@ struct gearbox {
                 const int from = u - (1 << power);
                 for (int l = 0; l < UNIT; ++l) {
 #pragma HLS UNROLL
-                    if (IN > 1 && OUT > 1 && from >= 0 && powers[power]) moved[u][l] = moved[larger(from, 0)][l];
+                    if (IN > 1 && OUT > 1 && from >= 0 && digits[power]) moved[u][l] = moved[larger(from, 0)][l];
                 }
             }
         }
@@ -106,7 +106,7 @@ struct gearbox {
 #pragma HLS UNROLL
             for (int l = 0; l < UNIT; ++l) {
 #pragma HLS UNROLL
-                if (OUT == 1 || !full[u]) held[u][l] = moved[u][l];
+                if (OUT == 1 || !full[u]) units[u][l] = moved[u][l];
             }
         }
     }
@@ -118,17 +118,17 @@ struct gearbox {
         word<T, OUT * UNIT> value;
         for (int u = 0; u < OUT; ++u) {
 #pragma HLS UNROLL
-            const bool there = full[u] || (more && (u < IN || full[larger(u - IN, 0)]));
+            const bool present = full[u] || (more && (u < IN || full[larger(u - IN, 0)]));
             for (int l = 0; l < UNIT; ++l) {
 #pragma HLS UNROLL
-                value.lane[u * UNIT + l] = there ? held[u][l] : T(0);
+                value.lane[u * UNIT + l] = present ? units[u][l] : T(0);
             }
         }
         for (int u = 0; u < IN - 1; ++u) {
 #pragma HLS UNROLL
             for (int l = 0; l < UNIT; ++l) {
 #pragma HLS UNROLL
-                held[u][l] = held[u + OUT][l];
+                units[u][l] = units[u + OUT][l];
             }
         }
         return value;

@@ -17,12 +17,12 @@ constexpr bool divides_all() {
 
 // The greatest of the numbers.
 template <int LAST>
-constexpr int most_of() {
+constexpr int max_of() {
     return LAST;
 }
 template <int FIRST, int SECOND, int... OTHERS>
-constexpr int most_of() {
-    return FIRST > most_of<SECOND, OTHERS...>() ? FIRST : most_of<SECOND, OTHERS...>();
+constexpr int max_of() {
+    return FIRST > max_of<SECOND, OTHERS...>() ? FIRST : max_of<SECOND, OTHERS...>();
 }
 
 // The part and the word of the part that a block processes next. Part p has the p-th of CHANNELS channels, in words of
@@ -31,18 +31,18 @@ template <int LANES, int... CHANNELS>
 struct parts_t {
     static_assert(divides_all<LANES, CHANNELS...>(), "LANES must divide the channels of every part");
     static constexpr int PARTS = sizeof...(CHANNELS);
-    counter_t<PARTS> part;                        // the number of the part
-    number<most_of<CHANNELS...>() / LANES> left;  // words of the part that follow the next word
-    bool last;                                    // whether left is 0
+    counter_t<PARTS> part;                            // the number of the part
+    number<max_of<CHANNELS...>() / LANES> remaining;  // words of the part that follow the next word
+    bool last;                                        // whether remaining is 0
 
     parts_t() { begin(0); }
 
     // Moves to the first word of a part.
-    void begin(int number_of) {
+    void begin(int part_number) {
 #pragma HLS INLINE
         const int words[PARTS] = {CHANNELS / LANES...};
-        left = words[number_of] - 1;
-        last = words[number_of] == 1;
+        remaining = words[part_number] - 1;
+        last = words[part_number] == 1;
     }
 
     // Moves to the next word. Returns whether the previous word was the pixel's last.
@@ -57,8 +57,8 @@ struct parts_t {
             }
             part.next();
         } else {
-            last = left == 1;
-            --left;
+            last = remaining == 1;
+            --remaining;
         }
         return ends;
     }

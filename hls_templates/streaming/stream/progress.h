@@ -10,16 +10,16 @@
 
 // The number of frames that remain. Like the counters of counter.h, it computes its flags one cycle ahead.
 struct frames_t {
-    int left;         // frames that remain
+    int remaining;    // frames that remain
     bool open, last;  // whether at least one frame remains; whether exactly one remains
 
-    explicit frames_t(int frames) : left(frames), open(frames > 0), last(frames == 1) {}
+    explicit frames_t(int frames) : remaining(frames), open(frames > 0), last(frames == 1) {}
 
     void next() {
 #pragma HLS INLINE
         if (last) open = false;
-        last = left == 2;
-        --left;
+        last = remaining == 2;
+        --remaining;
     }
 };
 

@@ -28,26 +28,26 @@ struct scan_plan {
     static constexpr int HEIGHT = HEIGHT_, STRIDE = STRIDE_, TOP = TOP_, LEFT = LEFT_, DILATION = DILATION_;
     static constexpr int OUT_HEIGHT = positions_of(HEIGHT, TOP, BOTTOM, KERNEL_H, DILATION, STRIDE);
     static constexpr int OUT_WIDTH = positions_of(WIDTH, LEFT, RIGHT, KERNEL_W, DILATION, STRIDE);
-    static constexpr int PIXELS_WIDE = WIDTH;
+    static constexpr int MAP_WIDTH = WIDTH;
     // The scan covers the map, and any rows and columns after the map in which a window position has its first pixel.
     //   IN       bundles of an input row
-    //   WIDE     bundles of a row of the scan
+    //   ROW_BUNDLES     bundles of a row of the scan
     //   PERIOD   bundles from one that has window positions to the next one
     //   OUT      bundles of a row that have window positions
-    //   HIGH     rows of the scan of a frame
+    //   SCAN_ROWS     rows of the scan of a frame
     static constexpr int IN = WIDTH / PIXELS;
-    static constexpr int WIDE = ceiling(larger(WIDTH, (OUT_WIDTH - 1) * STRIDE + 1), PIXELS);
+    static constexpr int ROW_BUNDLES = ceiling(larger(WIDTH, (OUT_WIDTH - 1) * STRIDE + 1), PIXELS);
     static constexpr int PERIOD = larger(STRIDE / PIXELS, 1);
     static constexpr int OUT = OUT_WIDTH / PIXELS_OUT;
-    static constexpr int HIGH = larger(HEIGHT, (OUT_HEIGHT - 1) * STRIDE + 1);
+    static constexpr int SCAN_ROWS = larger(HEIGHT, (OUT_HEIGHT - 1) * STRIDE + 1);
     // The lag from the bundle of a position's own pixel, (position · STRIDE) in the map, to the bundle that completes
     // the position's window: whole rows, bundles in addition to whole rows, and the total in bundles.
     static constexpr int LAG_ROWS = (KERNEL_H - 1) * DILATION - TOP;
     static constexpr int LAG_BUNDLES = ceiling((KERNEL_W - 1) * DILATION - LEFT, PIXELS);
-    static constexpr int LAG = LAG_ROWS * WIDE + LAG_BUNDLES;
+    static constexpr int LAG = LAG_ROWS * ROW_BUNDLES + LAG_BUNDLES;
     // SCAN is the bundles of a frame's scan. The scan of positions starts at bundle FIRST, LAG bundles before bundle 0.
     // It reaches position 0 in the step that completes the window of position 0.
-    static constexpr int SCAN = HIGH * WIDE, FIRST = cyclic(-LAG, SCAN);
+    static constexpr int SCAN = SCAN_ROWS * ROW_BUNDLES, FIRST = cyclic(-LAG, SCAN);
     // The number of bundles per row that contain pixels of one step's windows.
     static constexpr int BUNDLES = LAG_BUNDLES + ceiling(LEFT, PIXELS) + 1;
 
@@ -72,43 +72,44 @@ struct scan_plan {
 template <class PLAN, int G>
 struct scan_t {
     counter_t<G> group;                  // the word of the bundle
-    counter_t<PLAN::HIGH> in_y;          // the row of the bundle that enters
-    counter_t<PLAN::WIDE> in_x;          // its place in this row, in bundles
-    int taken, left;                     // frames that are completely read; frames that are completely written
+    counter_t<PLAN::SCAN_ROWS> in_y;     // the row of the bundle that enters
+    counter_t<PLAN::ROW_BUNDLES> in_x;   // its place in this row, in bundles
+    int frames_read, frames_written;     // frames that are completely read; frames that are completely written
     quota_t<larger(PLAN::LAG, 1)> wait;  // the steps until the first window of the run is complete
-    counter_t<PLAN::HIGH> out_y;         // the row of the positions' own pixels
-    counter_t<PLAN::WIDE> out_x;         // their place in this row, in bundles
-    counter_t<PLAN::STRIDE> odd_y;       // out_y modulo the stride
-    counter_t<PLAN::PERIOD> odd_x;       // out_x modulo the period
+    counter_t<PLAN::SCAN_ROWS> out_y;    // the row of the positions' own pixels
+    counter_t<PLAN::ROW_BUNDLES> out_x;  // their place in this row, in bundles
+    counter_t<PLAN::STRIDE> phase_y;     // out_y modulo the stride
+    counter_t<PLAN::PERIOD> phase_x;     // out_x modulo the period
 
     scan_t()
-        : taken(0), left(0), out_y(PLAN::FIRST / PLAN::WIDE), out_x(PLAN::FIRST % PLAN::WIDE),
-          odd_y(PLAN::FIRST / PLAN::WIDE % PLAN::STRIDE), odd_x(PLAN::FIRST % PLAN::WIDE % PLAN::PERIOD) {
+        : frames_read(0), frames_written(0), out_y(PLAN::FIRST / PLAN::ROW_BUNDLES),
+          out_x(PLAN::FIRST % PLAN::ROW_BUNDLES), phase_y(PLAN::FIRST / PLAN::ROW_BUNDLES % PLAN::STRIDE),
+          phase_x(PLAN::FIRST % PLAN::ROW_BUNDLES % PLAN::PERIOD) {
         wait.open = PLAN::LAG > 0;
     }
 
     // Return whether a word of the ``frames`` frames has still to be read or written.
     bool before(int frames) const {
 #pragma HLS INLINE
-        return taken < frames || left < frames;
+        return frames_read < frames || frames_written < frames;
     }
 
     // Return whether the iteration reads an input word. Outside of the map the scan steps without an input.
-    bool takes(int frames) const {
+    bool reads_input(int frames) const {
 #pragma HLS INLINE
-        return taken < frames && in_y.value < PLAN::HEIGHT && in_x.value < PLAN::IN;
+        return frames_read < frames && in_y.value < PLAN::HEIGHT && in_x.value < PLAN::IN;
     }
 
     // Return whether this bundle has window positions, if its row has any.
-    bool at_column() const {
+    bool has_positions() const {
 #pragma HLS INLINE
-        return odd_x.value == 0 && out_x.value < PLAN::OUT * PLAN::PERIOD;
+        return phase_x.value == 0 && out_x.value < PLAN::OUT * PLAN::PERIOD;
     }
 
     // Return whether the iteration completes windows and writes an output word.
-    bool emits() const {
+    bool writes_output() const {
 #pragma HLS INLINE
-        return !wait.open && odd_y.value == 0 && out_y.value < PLAN::OUT_HEIGHT * PLAN::STRIDE && at_column();
+        return !wait.open && phase_y.value == 0 && out_y.value < PLAN::OUT_HEIGHT * PLAN::STRIDE && has_positions();
     }
 
     // Return whether tap row ky of the windows is inside the map.
@@ -122,32 +123,32 @@ struct scan_t {
     bool column_inside(int m, int kx) const {
 #pragma HLS INLINE
         const int x = int(out_x.value) * PLAN::PIXELS_IN - PLAN::LEFT + m * PLAN::STRIDE + kx * PLAN::DILATION;
-        return x >= 0 && x < PLAN::PIXELS_WIDE;
+        return x >= 0 && x < PLAN::MAP_WIDTH;
     }
 
     // Return whether this step completes the last windows of a frame.
     bool ends() const {
 #pragma HLS INLINE
-        return emits() && out_y.value == (PLAN::OUT_HEIGHT - 1) * PLAN::STRIDE &&
+        return writes_output() && out_y.value == (PLAN::OUT_HEIGHT - 1) * PLAN::STRIDE &&
                out_x.value == (PLAN::OUT - 1) * PLAN::PERIOD;
     }
 
     // Moves to the next bundle of positions.
     void advance_out() {
 #pragma HLS INLINE
-        odd_x.next();
+        phase_x.next();
         if (!out_x.next()) return;
-        odd_x.clear();
-        odd_y.next();
-        if (out_y.next()) odd_y.clear();
+        phase_x.clear();
+        phase_y.next();
+        if (out_y.next()) phase_y.clear();
     }
 
     // Moves to the next iteration, and after the last group of channels to the next step.
     void advance() {
 #pragma HLS INLINE
         if (!group.next()) return;
-        if (in_y.value == PLAN::HEIGHT - 1 && in_x.value == PLAN::IN - 1) ++taken;
-        if (ends()) ++left;
+        if (in_y.value == PLAN::HEIGHT - 1 && in_x.value == PLAN::IN - 1) ++frames_read;
+        if (ends()) ++frames_written;
         if (in_x.next()) in_y.next();
         advance_out();
         if (wait.open) wait.take();

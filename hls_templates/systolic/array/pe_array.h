@@ -30,7 +30,7 @@ inline int chain_lane(int chain, int l) {
 // which share DSPs.
 template <bool SIX>
 struct shared_dsps_t {
-    static void sums(const words_t &words, const weights_t &weights, int n, bool nibbles,
+    static void sums(const row_activations_t &words, const weights_t &weights, int n, bool nibbles,
                      sum_t total[POSITIONS][PACK_COLUMNS]) {
 #pragma HLS INLINE
         for (int chain = 0; chain < LANES / PACK_CHAIN; ++chain) {
@@ -56,9 +56,9 @@ struct shared_dsps_t {
             for (int f = 0; f < FIELDS; ++f) {
 #pragma HLS UNROLL
                 const sum_t products = part[f / PACK_COLUMNS][f % PACK_COLUMNS];
-                const sum_t counted = nibbles && chain % 2 == 1 ? sum_t(products * 16) : products;
+                const sum_t scaled = nibbles && chain % 2 == 1 ? sum_t(products * 16) : products;
                 sum_t &into = total[f / PACK_COLUMNS][f % PACK_COLUMNS];
-                into = chain == 0 ? counted : sum_t(into + counted);
+                into = chain == 0 ? scaled : sum_t(into + scaled);
             }
         }
     }
@@ -67,7 +67,8 @@ struct shared_dsps_t {
 template <>
 struct shared_dsps_t<true> {
     template <int SHARING>
-    static void sums(const words_t &words, const weights_t &weights, int n, bool nibbles, sum_t (*total)[SHARING]) {
+    static void sums(const row_activations_t &words, const weights_t &weights, int n, bool nibbles,
+                     sum_t (*total)[SHARING]) {
 #pragma HLS INLINE
         six_sums(words, weights, n, nibbles, total);
     }
@@ -77,7 +78,7 @@ struct shared_dsps_t<true> {
 // One cycle of a row of PEs: sums[p][n] += Σ over lanes of weight · activation; the sum starts from 0 if ``first`` is
 // set. The products of the cycle are summed before the accumulator is added, so that only one addition depends on the
 // cycle before.
-inline void add_products(const words_t &words, const weights_t &weights, bool first, bool nibbles,
+inline void add_products(const row_activations_t &words, const weights_t &weights, bool first, bool nibbles,
                          sum_t sums[POSITIONS][COLUMNS]) {
 #pragma HLS INLINE
 #if SYSTOLIC_PACKED
@@ -108,7 +109,7 @@ inline void add_products(const words_t &words, const weights_t &weights, bool fi
 
 // One step of a row: step number ``step`` of a position, which has last_step + 1 steps. After the last step, the sums
 // of the position are written.
-inline void row_step(const words_t &words, const weights_t &weights, bool nibbles, int last_step, int &step,
+inline void row_step(const row_activations_t &words, const weights_t &weights, bool nibbles, int last_step, int &step,
                      sum_t accumulator[POSITIONS][COLUMNS], hls::stream<positions_t> &sums) {
 #pragma HLS INLINE
     add_products(words, weights, step == 0, nibbles, accumulator);
@@ -127,7 +128,7 @@ inline void row_step(const words_t &words, const weights_t &weights, bool nibble
 }
 
 // Return whether the lanes are nibbles: with 4 bits, a pixel value of 8 bits is read as two nibbles.
-inline bool takes_nibbles(const pass_t &pass) {
+inline bool has_nibbles(const pass_t &pass) {
 #pragma HLS INLINE
     return VALUE_BITS == 4 && pass.pixel_input;
 }
@@ -136,13 +137,13 @@ inline bool takes_nibbles(const pass_t &pass) {
 //
 // EXPRESSION_BALANCE off: the HLS tool must not turn the sum of a chain into a tree. Each DSP adds its product to the
 // sum of the DSP before it (PCIN) one cycle later, which takes no adder in LUTs.
-inline void pe_row(pass_t pass, hls::stream<words_t> &activations, hls::stream<weights_t> &weights,
+inline void pe_row(pass_t pass, hls::stream<row_activations_t> &activations, hls::stream<weights_t> &weights,
                    hls::stream<weights_t> &below, hls::stream<positions_t> &sums) {
 #pragma HLS EXPRESSION_BALANCE off
     SYSTOLIC_PROCESS("pe_row");
     sum_t accumulator[POSITIONS][COLUMNS];
 #pragma HLS ARRAY_PARTITION variable = accumulator complete dim = 0
-    const bool nibbles = takes_nibbles(pass);
+    const bool nibbles = has_nibbles(pass);
     int step = 0;
     SYSTOLIC_ENTER;
     for (int i = 0; i < pass.array_steps; ++i) {
@@ -155,13 +156,13 @@ inline void pe_row(pass_t pass, hls::stream<words_t> &activations, hls::stream<w
 }
 
 // Process of the last row, which passes no weights on.
-inline void last_pe_row(pass_t pass, hls::stream<words_t> &activations, hls::stream<weights_t> &weights,
+inline void last_pe_row(pass_t pass, hls::stream<row_activations_t> &activations, hls::stream<weights_t> &weights,
                         hls::stream<positions_t> &sums) {
 #pragma HLS EXPRESSION_BALANCE off
     SYSTOLIC_PROCESS("pe_row");
     sum_t accumulator[POSITIONS][COLUMNS];
 #pragma HLS ARRAY_PARTITION variable = accumulator complete dim = 0
-    const bool nibbles = takes_nibbles(pass);
+    const bool nibbles = has_nibbles(pass);
     int step = 0;
     SYSTOLIC_ENTER;
     for (int i = 0; i < pass.array_steps; ++i) {

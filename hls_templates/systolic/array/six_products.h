@@ -27,14 +27,15 @@ typedef ap_int<(SIX_FIELDS - SIX_COLUMNS) * SIX_SHIFT + 5> six_values_t;
 typedef ap_int<SIX_SHIFT> six_product_t;
 typedef ap_int<48> six_sum_t;  // the DSP's P register
 // 64, and 64 in each field.
-static const int SIX_HALF = 1 << (SIX_SHIFT - 1);
-static const int64_t SIX_HALVES = SIX_HALF * (((int64_t(1) << (SIX_FIELDS * SIX_SHIFT)) - 1) / ((1 << SIX_SHIFT) - 1));
+static const int SIX_OFFSET = 1 << (SIX_SHIFT - 1);
+static const int64_t SIX_OFFSETS =
+    SIX_OFFSET * (((int64_t(1) << (SIX_FIELDS * SIX_SHIFT)) - 1) / ((1 << SIX_SHIFT) - 1));
 
 // Return the weights of a step as the rows of PEs pass them on. Of three weights that share a DSP, the second and the
 // third are reduced by 1 if the weight below, after its own reduction, is negative. This is the 1 that its sign borrows
 // from the field above. So each row can concatenate the weights for the DSP's port without an adder. The results are in
 // −8…7 and still have 4 bits.
-inline weights_t with_borrows(const weights_t &weights) {
+inline weights_t subtract_borrows(const weights_t &weights) {
 #pragma HLS INLINE
     if (!SIX_PRODUCTS) return weights;
     weights_t out;
@@ -45,41 +46,41 @@ inline weights_t with_borrows(const weights_t &weights) {
     return out;
 }
 
-// Compute products[f] = w[f mod 3] · a[f / 3] from weights of ``with_borrows``.
+// Compute products[f] = w[f mod 3] · a[f / 3] from weights of ``subtract_borrows``.
 inline void six_products(const value_t w[SIX_COLUMNS], const value_t a[SIX_POSITIONS],
                          six_product_t products[SIX_FIELDS]) {
 #pragma HLS INLINE
     const six_weights_t weights = (ap_int<4>(w[2]), ap_int<SIX_SHIFT>(w[1]), ap_int<SIX_SHIFT>(w[0]));
     const ap_int<5> upper = ap_int<5>(a[1]) - ap_int<5>(a[0] < 0 ? 1 : 0);
     const six_values_t values = (upper, ap_int<SIX_COLUMNS * SIX_SHIFT>(a[0]));
-    const six_sum_t fields = weights * values + six_sum_t(SIX_HALVES);
+    const six_sum_t fields = weights * values + six_sum_t(SIX_OFFSETS);
     for (int f = 0; f < SIX_FIELDS; ++f) {
 #pragma HLS UNROLL
         const ap_uint<SIX_SHIFT> field = fields.range((f + 1) * SIX_SHIFT - 1, f * SIX_SHIFT);
-        products[f] = six_product_t(ap_uint<SIX_SHIFT>(field ^ ap_uint<SIX_SHIFT>(SIX_HALF)));
+        products[f] = six_product_t(ap_uint<SIX_SHIFT>(field ^ ap_uint<SIX_SHIFT>(SIX_OFFSET)));
     }
 }
 
 // Sum COUNT numbers of BITS bits in a tree of adders with three operands.
 template <int COUNT, int BITS>
-struct threes_t {
+struct ternary_tree_t {
     static sum_t sum(const ap_int<BITS> numbers[COUNT]) {
 #pragma HLS INLINE
-        static const int LEFT = (COUNT + 2) / 3;
-        ap_int<BITS + 2> threes[LEFT];
-#pragma HLS ARRAY_PARTITION variable = threes complete
-        for (int i = 0; i < LEFT; ++i) {
+        static const int SUMS = (COUNT + 2) / 3;
+        ap_int<BITS + 2> ternary_sums[SUMS];
+#pragma HLS ARRAY_PARTITION variable = ternary_sums complete
+        for (int i = 0; i < SUMS; ++i) {
 #pragma HLS UNROLL
-            ap_int<BITS + 2> three = numbers[3 * i];
-            if (3 * i + 1 < COUNT) three += numbers[3 * i + 1];
-            if (3 * i + 2 < COUNT) three += numbers[3 * i + 2];
-            threes[i] = three;
+            ap_int<BITS + 2> ternary_sum = numbers[3 * i];
+            if (3 * i + 1 < COUNT) ternary_sum += numbers[3 * i + 1];
+            if (3 * i + 2 < COUNT) ternary_sum += numbers[3 * i + 2];
+            ternary_sums[i] = ternary_sum;
         }
-        return threes_t<LEFT, BITS + 2>::sum(threes);
+        return ternary_tree_t<SUMS, BITS + 2>::sum(ternary_sums);
     }
 };
 template <int BITS>
-struct threes_t<1, BITS> {
+struct ternary_tree_t<1, BITS> {
     static sum_t sum(const ap_int<BITS> numbers[1]) {
 #pragma HLS INLINE
         return sum_t(numbers[0]);
@@ -89,7 +90,7 @@ struct threes_t<1, BITS> {
 // Compute total[p][c] = Σ over lanes of weight · activation for columns n, n + 1 and n + 2. Even and odd lanes are
 // summed separately, because the odd lanes of a pixel are its high nibbles (load.h) and have weight 16.
 template <int SHARING>
-void six_sums(const words_t &words, const weights_t &weights, int n, bool nibbles, sum_t (*total)[SHARING]) {
+void six_sums(const row_activations_t &words, const weights_t &weights, int n, bool nibbles, sum_t (*total)[SHARING]) {
 #pragma HLS INLINE
     six_product_t products[SIX_FIELDS][2][LANES / 2];
 #pragma HLS ARRAY_PARTITION variable = products complete dim = 0
@@ -116,13 +117,13 @@ void six_sums(const words_t &words, const weights_t &weights, int n, bool nibble
     }
     for (int f = 0; f < SIX_FIELDS; ++f) {
 #pragma HLS UNROLL
-        const sum_t even = threes_t<LANES / 2, SIX_SHIFT>::sum(products[f][0]);
-        const sum_t odd = threes_t<LANES / 2, SIX_SHIFT>::sum(products[f][1]);
+        const sum_t even = ternary_tree_t<LANES / 2, SIX_SHIFT>::sum(products[f][0]);
+        const sum_t odd = ternary_tree_t<LANES / 2, SIX_SHIFT>::sum(products[f][1]);
         total[f / SIX_COLUMNS][f % SIX_COLUMNS] = even + (nibbles ? sum_t(odd * 16) : odd);
     }
 }
 #else
-inline weights_t with_borrows(const weights_t &weights) {
+inline weights_t subtract_borrows(const weights_t &weights) {
     return weights;
 }  // the fast simulation multiplies unpacked weights, which need no borrows
 #endif

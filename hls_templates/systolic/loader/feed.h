@@ -27,22 +27,22 @@ inline int next_step(int step) {
     return step == WEIGHT_DEPTH - 1 ? 0 : step + 1;
 }
 
-static const int TURNS = BEATS / BEAT_WORDS;  // cycles in which the words of a step arrive
+static const int BANK_GROUPS = BEATS / BEAT_WORDS;  // cycles in which the words of a step arrive
 
 // The destination of the next words: the address of their step, and one flag per group of BEAT_WORDS banks, set for the
 // group that is written next (one-hot). A flag is shifted instead of comparing a number, which keeps the logic short.
 struct weight_cursor_t {
     int step;
-    bool turn[TURNS];
+    bool bank_group[BANK_GROUPS];
 };
 
 inline weight_cursor_t first_weights(int step) {
 #pragma HLS INLINE
     weight_cursor_t out;
     out.step = step;
-    for (int turn = 0; turn < TURNS; ++turn) {
+    for (int group = 0; group < BANK_GROUPS; ++group) {
 #pragma HLS UNROLL
-        out.turn[turn] = turn == 0;
+        out.bank_group[group] = group == 0;
     }
     return out;
 }
@@ -50,13 +50,13 @@ inline weight_cursor_t first_weights(int step) {
 // Advance to the next words: shift the flag, and go to the next step after the last group of banks.
 inline void next_weights(weight_cursor_t &cursor) {
 #pragma HLS INLINE
-    const bool last = cursor.turn[TURNS - 1];
+    const bool last = cursor.bank_group[BANK_GROUPS - 1];
     if (last) cursor.step = next_step(cursor.step);
-    for (int turn = TURNS - 1; turn > 0; --turn) {
+    for (int group = BANK_GROUPS - 1; group > 0; --group) {
 #pragma HLS UNROLL
-        cursor.turn[turn] = cursor.turn[turn - 1];
+        cursor.bank_group[group] = cursor.bank_group[group - 1];
     }
-    cursor.turn[0] = last;
+    cursor.bank_group[0] = last;
 }
 
 // Read WEIGHT_WORDS words from every port into the buffer. The loop is over banks and not over ports, so that each bank
@@ -74,7 +74,7 @@ inline void store_weights(const weight_cursor_t &cursor, weight_buffer_t buffer,
     for (int bank = 0; bank < BEATS; ++bank) {
 #pragma HLS UNROLL
         const int port = bank % BEAT_WORDS / WEIGHT_WORDS;
-        if (cursor.turn[bank / BEAT_WORDS]) buffer[cursor.step][bank] = word_at(words[port], bank % WEIGHT_WORDS);
+        if (cursor.bank_group[bank / BEAT_WORDS]) buffer[cursor.step][bank] = word_at(words[port], bank % WEIGHT_WORDS);
     }
 }
 
@@ -93,7 +93,7 @@ inline weights_t read_step(int step, const weight_buffer_t buffer) {
     return out;
 }
 
-// Pipeline depth of feed_phase. Six products per DSP need one more stage (with_borrows).
+// Pipeline depth of feed_phase. Six products per DSP need one more stage (subtract_borrows).
 static const int FEED_STAGES = SIX_PRODUCTS ? 5 : 4;
 
 // One phase of the loop, max(feeds, loads) cycles long. It feeds ``feeds`` steps: the ``steps`` steps of the tile at
@@ -102,11 +102,11 @@ static const int FEED_STAGES = SIX_PRODUCTS ? 5 : 4;
 inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_t &next, weight_buffer_t buffer,
                        hls::stream<weight_word_t> ports[WEIGHT_PORTS], hls::stream<weights_t> &weights) {
 #pragma HLS INLINE off
-    const int cycles = maximum(feeds, loads), unloaded = cycles - loads;
+    const int cycles = maximum(feeds, loads), cycles_without_load = cycles - loads;
     weight_cursor_t cursor = next;
     countdown_t tile_steps;
-    begin(tile_steps, steps);
-    int step = base, credit = -unloaded;
+    start_countdown(tile_steps, steps);
+    int step = base, credit = -cycles_without_load;
     SYSTOLIC_ENTER;
     for (int i = 0; i < cycles; ++i) {
         SYSTOLIC_PIPELINE(1, FEED_STAGES);
@@ -114,15 +114,15 @@ inline void feed_phase(int feeds, int steps, int base, int loads, weight_cursor_
 // The words that a phase stores belong to other steps than those it feeds, so that its iterations are independent.
 #pragma HLS DEPENDENCE variable = buffer type = inter false
         const bool storing = credit >= 0;
-        // The credit rises by ``loads`` in a cycle without a store and falls by ``unloaded`` in a cycle with one. This
-        // spreads the stores evenly, as in Bresenham's algorithm.
-        credit += storing ? -unloaded : loads;
+        // The credit rises by ``loads`` in a cycle without a store and falls by ``cycles_without_load`` in a cycle with
+        // one. This spreads the stores evenly, as in Bresenham's algorithm.
+        credit += storing ? -cycles_without_load : loads;
         if (storing) {
             store_weights(cursor, buffer, ports);
             next_weights(cursor);
         }
         // After the last feed, ``step`` still advances, but is not used.
-        if (i < feeds) weights.write(with_borrows(read_step(step, buffer)));
+        if (i < feeds) weights.write(subtract_borrows(read_step(step, buffer)));
         step = tile_steps.last ? base : next_step(step);
         count_down(tile_steps, true);
     }

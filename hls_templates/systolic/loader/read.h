@@ -19,7 +19,7 @@
 
 // Pieces of rows that are requested in one group. Two groups may be requested and not yet read. The ``latency`` option
 // of the m_axi ports (top.cpp) is chosen so that a port accepts this many requests.
-static const int PIECES_TOGETHER = OUTSTANDING;
+static const int PIECES_PER_GROUP = OUTSTANDING;
 
 // Read ``words`` requested words, one per cycle.
 template <typename T>
@@ -54,17 +54,18 @@ template <int PORT>
 row_cursor_t first_piece(const pass_t &pass) {
 #pragma HLS INLINE
     row_cursor_t first;
-    first.row = times(pass.stride, PORT);
-    first.row_address = pass.in_base + times(pass.in_row_pitch, first.row) - times(pass.in_row_pitch, pass.pad_top);
+    first.row = address_product(pass.stride, PORT);
+    first.row_address =
+        pass.in_base + address_product(pass.in_row_pitch, first.row) - address_product(pass.in_row_pitch, pass.pad_top);
     first.piece_address = first.row_address;
-    begin(first.bursts, pass.bursts);
+    start_countdown(first.bursts, pass.bursts);
     first.more = !reads_buffer(pass);
-    begin(first.phases, pass.phases);
-    begin(first.strides, (pass.row_strides - PORT + MAP_PORTS - 1) / MAP_PORTS);
+    start_countdown(first.phases, pass.phases);
+    start_countdown(first.strides, (pass.row_strides - PORT + MAP_PORTS - 1) / MAP_PORTS);
     return first;
 }
 
-// Request the next PIECES_TOGETHER pieces. Rows of padding are not in DDR and are skipped, so that fewer may be
+// Request the next PIECES_PER_GROUP pieces. Rows of padding are not in DDR and are skipped, so that fewer may be
 // requested. Return the number of requested pieces. skip, skip_words: the distance from the last row read of a row
 // stride to the first row of the port's next row stride, in rows and in words.
 inline int request_pieces(const pass_t &pass, int skip, int skip_words, hls::burst_maxi<word_t> &maps,
@@ -73,7 +74,7 @@ inline int request_pieces(const pass_t &pass, int skip, int skip_words, hls::bur
     int requested = 0;
     row_cursor_t cursor = next;
     SYSTOLIC_ENTER;
-    for (int i = 0; i < PIECES_TOGETHER; ++i) {
+    for (int i = 0; i < PIECES_PER_GROUP; ++i) {
         SYSTOLIC_PIPELINE(1, REQUEST_STAGES + 1);
         if (cursor.more && row_exists(pass, cursor.row)) {
             maps.read_request(cursor.piece_address, pass.burst_words);
@@ -99,14 +100,14 @@ template <int PORT>
 void read_rows(pass_t pass, hls::burst_maxi<word_t> maps, hls::stream<word_t> &rows) {
     SYSTOLIC_PROCESS("read_rows");
     const int skip = MAP_PORTS * pass.stride - pass.phases + 1;
-    const int skip_words = times(pass.in_row_pitch, skip);
+    const int skip_words = address_product(pass.in_row_pitch, skip);
     row_cursor_t cursor = first_piece<PORT>(pass);
     int requested = 0;
     while (cursor.more || requested > 0) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000
-        const int following = cursor.more ? request_pieces(pass, skip, skip_words, maps, cursor) : 0;
-        read_words(times(pass.burst_words, requested), maps, rows);
-        requested = following;
+        const int next_requested = cursor.more ? request_pieces(pass, skip, skip_words, maps, cursor) : 0;
+        read_words(address_product(pass.burst_words, requested), maps, rows);
+        requested = next_requested;
     }
 }
 
@@ -134,15 +135,15 @@ static const int BEATS = COLUMNS;  // words per step
 inline void read_weights(pass_t pass, pass_t next, weight_plan_t plan, hls::burst_maxi<weight_word_t> weights,
                          hls::stream<weight_word_t> &beats) {
     SYSTOLIC_PROCESS("read_weights");
-    const int own = plan.first + plan.loads;
-    const int total = own + (plan.next_beats > 0 ? 1 : 0);  // one more for the next pass's first tile
+    const int pass_tiles = plan.first + plan.loads;
+    const int total = pass_tiles + (plan.next_beats > 0 ? 1 : 0);  // one more for the next pass's first tile
     // The pass before has loaded the first tile, except at the start of a frame.
-    const bool skips = !plan.first && pass.channel_tiles > 1;
-    int tile = skips ? 1 : 0, offset = skips ? pass.tile_beats : 0;
+    const bool first_is_loaded = !plan.first && pass.channel_tiles > 1;
+    int tile = first_is_loaded ? 1 : 0, offset = first_is_loaded ? pass.tile_beats : 0;
     int words = 0;  // words of the tile that was requested and is read next
     for (int i = 0; i <= total; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000
-        const bool is_next = i >= own;
+        const bool is_next = i >= pass_tiles;
         const int tile_words = is_next ? plan.next_beats : pass.tile_beats;
         if (i < total) {
             weights.read_request(is_next ? next.weights_base : pass.weights_base + offset, tile_words);

@@ -33,9 +33,9 @@ static const int TILE_CYCLES = 4;
 // The rows of a row tile. The last row of the tile above is stored if a pool window reaches from it into this tile,
 // which happens if ROWS is odd or the pool's stride is 1.
 struct tile_rows_t {
-    int16_t kept;   // rows stored from the tile above: 0 or 1
-    int16_t rows;   // rows of the convolution in this tile
-    int16_t saved;  // rows after the pool
+    int16_t stored_rows;  // rows stored from the tile above: 0 or 1
+    int16_t rows;         // rows of the convolution in this tile
+    int16_t output_rows;  // rows after the pool
 };
 
 // Return whether the output is upsampled, which is always by a factor of 2. UPSCALE is 1 in engines for networks without
@@ -50,12 +50,12 @@ inline tile_rows_t rows_of_tile(const pass_t &pass, const tile_t &tile) {
 #pragma HLS INLINE
     tile_rows_t out;
     const bool last = tile.row + 1 == pass.row_tiles;
-    out.rows = minimum(ROWS, pass.out_height - tile.rows_above);
-    out.kept = pass.pool_size == 1 ? 0 : pass.pool_stride == 2 ? (tile.rows_above & 1) : (tile.row > 0 ? 1 : 0);
-    const int available = out.kept + out.rows;
-    if (pass.pool_size == 1) out.saved = upscales(pass) ? 2 * available : available;
-    else if (pass.pool_stride == 2) out.saved = last ? (available + 1) / 2 : available / 2;
-    else out.saved = last ? available : available - 1;
+    out.rows = minimum(ROWS, pass.out_height - tile.first_row);
+    out.stored_rows = pass.pool_size == 1 ? 0 : pass.pool_stride == 2 ? (tile.first_row & 1) : (tile.row > 0 ? 1 : 0);
+    const int available = out.stored_rows + out.rows;
+    if (pass.pool_size == 1) out.output_rows = upscales(pass) ? 2 * available : available;
+    else if (pass.pool_stride == 2) out.output_rows = last ? (available + 1) / 2 : available / 2;
+    else out.output_rows = last ? available : available - 1;
     return out;
 }
 
@@ -71,14 +71,14 @@ struct pool_tile_t {
     int16_t last_group;  // output cycles per column, minus 1
     int16_t channel;     // number of the channel tile
     bool last;           // the last tile of the pass
-    int kept_address;    // address of the stored sums of the first column
+    int stored_address;  // address of the stored sums of the first column
 };
 
 // Process that computes the tiles of a pass in advance.
 static inline void plan_tiles(pass_t pass, hls::stream<pool_tile_t> &tiles) {
     SYSTOLIC_PROCESS("plan_tiles");
     tile_t tile = {0, 0, 0};
-    int kept_address = 0;
+    int stored_address = 0;
     bool more = true;
     SYSTOLIC_ENTER;
     while (more) {
@@ -87,18 +87,18 @@ static inline void plan_tiles(pass_t pass, hls::stream<pool_tile_t> &tiles) {
         const int row = tile.row;
         pool_tile_t out;
         out.rows = rows_of_tile(pass, tile);
-        out.last_group = groups_of(out.rows.saved) - 1;  // every tile outputs at least one row
+        out.last_group = groups_of(out.rows.output_rows) - 1;  // every tile outputs at least one row
         out.channel = tile.channel;
-        out.kept_address = kept_address;
+        out.stored_address = stored_address;
         more = next_tile(pass, tile);
-        kept_address = tile.row == row ? kept_address + pass.save_width : 0;
+        stored_address = tile.row == row ? stored_address + pass.save_width : 0;
         out.last = !more;
         tiles.write(out);
     }
 }
 
 // Keep the larger of two sums for each column of the array.
-inline void keep_larger(sums_t &into, const sums_t &other) {
+inline void update_maximum(sums_t &into, const sums_t &other) {
 #pragma HLS INLINE
     for (int n = 0; n < COLUMNS; ++n) {
 #pragma HLS UNROLL
@@ -107,19 +107,19 @@ inline void keep_larger(sums_t &into, const sums_t &other) {
 }
 
 // Return row ``row`` of the tile's output: the larger of its two input rows, of which the first may be the stored one.
-inline sums_t pooled_row(const pass_t &pass, const tile_rows_t &tile, int row, const sums_t &kept,
-                         const sums_t sums[ROWS]) {
+inline sums_t pool_row(const pass_t &pass, const tile_rows_t &tile, int row, const sums_t &stored_sums,
+                       const sums_t sums[ROWS]) {
 #pragma HLS INLINE
     const int input = upscales(pass) ? row / 2 : pass.pool_stride == 2 ? 2 * row : row;
-    const int first = input - tile.kept;  // −1 is the stored row
-    sums_t out = first < 0 ? kept : sums[minimum(first, ROWS - 1)];
-    if (pass.pool_size == 2 && first + 1 < tile.rows) keep_larger(out, sums[minimum(first + 1, ROWS - 1)]);
+    const int first = input - tile.stored_rows;  // −1 is the stored row
+    sums_t out = first < 0 ? stored_sums : sums[minimum(first, ROWS - 1)];
+    if (pass.pool_size == 2 && first + 1 < tile.rows) update_maximum(out, sums[minimum(first + 1, ROWS - 1)]);
     return out;
 }
 
 // Return the values of one map times the values of another. The array has multiplied each value by 1, so that both
 // factors fit into VALUE_BITS. The product is made of LUTs, because the array needs the DSPs.
-inline sums_t multiplied(const sums_t &first, const sums_t &second) {
+inline sums_t multiply_maps(const sums_t &first, const sums_t &second) {
 #pragma HLS INLINE
     sums_t out;
     for (int n = 0; n < COLUMNS; ++n) {
@@ -140,71 +140,75 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
     SYSTOLIC_PROCESS("pool");
     // [channel tile][column]: the last row of a tile, until the tile below it is processed.
     // lint: allow(static-local) every pass fills this memory anew; it would be too large for the stack
-    static sums_t kept[KEPT_DEPTH];
-#pragma HLS AGGREGATE variable = kept compact = bit
-    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = kept type = ram_s2p impl = KEPT_MEMORY)
-    positions_t taken[ROWS];
-    sums_t column[ROWS], before[ROWS], window[ROWS];
-#pragma HLS ARRAY_PARTITION variable = taken complete
+    static sums_t stored_sums[KEPT_DEPTH];
+#pragma HLS AGGREGATE variable = stored_sums compact = bit
+    SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = stored_sums type = ram_s2p impl = KEPT_MEMORY)
+    positions_t read_sums[ROWS];
+    sums_t column[ROWS], previous[ROWS], window[ROWS];
+#pragma HLS ARRAY_PARTITION variable = read_sums complete
 #pragma HLS ARRAY_PARTITION variable = column complete
-#pragma HLS ARRAY_PARTITION variable = before complete
+#pragma HLS ARRAY_PARTITION variable = previous complete
 #pragma HLS ARRAY_PARTITION variable = window complete
     // A pool of stride 1 outputs column x − 1 when column x arrives, and its last column one step after the last
     // arrival.
-    const bool plain = pass.pool_size == 1, lagging = !plain && pass.pool_stride == 1, halving = !plain && !lagging;
+    const bool no_pool = pass.pool_size == 1, stride_one = !no_pool && pass.pool_stride == 1,
+               stride_two = !no_pool && !stride_one;
     // A position may become several columns of the output, so that save_width counts columns and out_width counts
     // arrivals.
-    const int last_arrival = (plain && !upscales(pass) ? pass.save_width : pass.out_width) - 1,
-              last_column = last_arrival + (lagging ? 1 : 0);
+    const int last_arrival = (no_pool && !upscales(pass) ? pass.save_width : pass.out_width) - 1,
+              last_column = last_arrival + (stride_one ? 1 : 0);
     // A pool window reaches into the next row tile if ROWS is odd or the pool's stride is 1; only then are sums stored.
-    const bool keeps = !plain && pass.row_tiles > 1 && (lagging || ROWS % 2 == 1);
+    const bool stores_row = !no_pool && pass.row_tiles > 1 && (stride_one || ROWS % 2 == 1);
     // The next tile is read before this tile begins, so that no comparison depends on a FIFO's output of the same
     // cycle.
     pool_tile_t tile = tiles.read(), next = tile;
     if (!tile.last) next = tiles.read();
     // The places of a window: all columns of a kernel row, then the next kernel row.
     countdown_t kernel_columns, kernel_rows;
-    begin(kernel_columns, pass.kernel_groups);
-    begin(kernel_rows, pass.kernel_height);
+    start_countdown(kernel_columns, pass.kernel_groups);
+    start_countdown(kernel_rows, pass.kernel_height);
     int x = 0, group = 0;
-    const bool single = !compares(pass) & !multiplies(pass);  // the array has summed the places of a window
-    bool first_place = true, last_place = single | (kernel_columns.last & kernel_rows.last);
+    const bool one_place =
+        !compares_places(pass) & !multiplies_maps(pass);  // the array has summed the places of a window
+    bool first_place = true, last_place = one_place | (kernel_columns.last & kernel_rows.last);
     bool more = true, repeats = false;  // repeats: the column is output for the second time
-    sums_t kept_row;
+    sums_t stored_row;
     SYSTOLIC_ENTER;
     while (more) {
         SYSTOLIC_PIPELINE(1, POOL_STAGES);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
 // An iteration reads and writes one address, and no other iteration of the tile uses that address. The next access is
 // in the row tile below, a row of columns later.
-#pragma HLS DEPENDENCE variable = kept type = inter false
+#pragma HLS DEPENDENCE variable = stored_sums type = inter false
         // Columns of a row, counted in ``x``. A column takes one cycle per group of SAVE_ROWS output rows.
-        const bool odd = (x & 1) != 0, arrived = x == last_arrival, first_group = (group == 0) & !repeats;
+        const bool odd = (x & 1) != 0, is_last_arrival = x == last_arrival, first_group = (group == 0) & !repeats;
         // True if a window is complete. Without a pool: at every column. With stride 1: from the second column on. With
         // stride 2: at every second column, and at the last one if the width is odd. If places are compared or
         // multiplied: at the last place.
-        const bool complete = (plain & last_place) | (lagging & (x != 0)) | (halving & (odd | arrived));
-        const bool last_group = !complete | (group == tile.last_group), again = last_group & upscales(pass) & !repeats;
-        const bool leaves = last_group & last_place & !again, ends = leaves & (x == last_column);
+        const bool complete = (no_pool & last_place) | (stride_one & (x != 0)) | (stride_two & (odd | is_last_arrival));
+        const bool last_group = !complete | (group == tile.last_group),
+                   repeat_next = last_group & upscales(pass) & !repeats;
+        const bool column_ends = last_group & last_place & !repeat_next, tile_ends = column_ends & (x == last_column);
         if (first_group) {
             const int position = pass.positions > 1 && odd ? POSITIONS - 1 : 0;
-            const bool arrives = !lagging || x != last_column;
+            const bool reads_column = !stride_one || x != last_column;
             for (int m = 0; m < ROWS; ++m) {
 #pragma HLS UNROLL
-                before[m] = column[m];
-                if (arrives) {
-                    if (position == 0) taken[m] = sums[m].read();
-                    column[m] = taken[m].position[position];
+                previous[m] = column[m];
+                if (reads_column) {
+                    if (position == 0) read_sums[m] = sums[m].read();
+                    column[m] = read_sums[m].position[position];
                 }
-                window[m] = lagging && x != 0 ? before[m] : column[m];
-                const bool pair = lagging ? x != 0 && arrives : (halving && odd) || (compares(pass) && !first_place);
-                if (pair) keep_larger(window[m], lagging ? column[m] : before[m]);
-                if (compares(pass)) column[m] = window[m];
+                window[m] = stride_one && x != 0 ? previous[m] : column[m];
+                const bool compares_pair = stride_one ? x != 0 && reads_column
+                                                      : (stride_two && odd) || (compares_places(pass) && !first_place);
+                if (compares_pair) update_maximum(window[m], stride_one ? column[m] : previous[m]);
+                if (compares_places(pass)) column[m] = window[m];
             }
-            if (keeps && complete) {
-                const int address = tile.kept_address + (lagging ? x - 1 : x >> 1);
-                kept_row = kept[address];
-                kept[address] = window[ROWS - 1];
+            if (stores_row && complete) {
+                const int address = tile.stored_address + (stride_one ? x - 1 : x >> 1);
+                stored_row = stored_sums[address];
+                stored_sums[address] = window[ROWS - 1];
             }
         }
         if (complete) {
@@ -212,21 +216,21 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
             for (int r = 0; r < SAVE_ROWS; ++r) {
 #pragma HLS UNROLL
                 const int row = group * SAVE_ROWS + r;
-                out.row[r] = pooled_row(pass, tile.rows, row, kept_row, window);
-                if (multiplies(pass)) out.row[r] = multiplied(before[minimum(row, ROWS - 1)], out.row[r]);
+                out.row[r] = pool_row(pass, tile.rows, row, stored_row, window);
+                if (multiplies_maps(pass)) out.row[r] = multiply_maps(previous[minimum(row, ROWS - 1)], out.row[r]);
             }
             out.channel = tile.channel;
-            out.last = ends && tile.last;
+            out.last = tile_ends && tile.last;
             groups.write(out);
         }
         group = last_group ? 0 : group + 1;
-        if (last_group) repeats = again;
-        if (leaves) x = ends ? 0 : x + 1;
+        if (last_group) repeats = repeat_next;
+        if (column_ends) x = tile_ends ? 0 : x + 1;
         if (last_group) first_place = last_place;
         count_down(kernel_rows, last_group & kernel_columns.last);
         count_down(kernel_columns, last_group);
-        last_place = single | (kernel_columns.last & kernel_rows.last);
-        if (ends) {
+        last_place = one_place | (kernel_columns.last & kernel_rows.last);
+        if (tile_ends) {
             more = !tile.last;
             tile = next;
             if (!next.last) next = tiles.read();

@@ -19,10 +19,10 @@
 
 // Upper limit for the output rows of a tile. A pool of stride 1 may output one row more than the tile has, and an
 // upsample outputs UPSCALE rows for each.
-static const int SAVED_ROWS = UPSCALE > 1 ? UPSCALE * ROWS : ROWS + 1;
+static const int MAX_OUTPUT_ROWS = UPSCALE > 1 ? UPSCALE * ROWS : ROWS + 1;
 // Rows of the buffer that are accessed per cycle, each in its own bank, and rows per bank.
 static const int ROW_BANKS = SAVE_ROWS > MAP_PORTS ? SAVE_ROWS : MAP_PORTS;
-static const int BANK_ROWS = (SAVED_ROWS + ROW_BANKS - 1) / ROW_BANKS;
+static const int BANK_ROWS = (MAX_OUTPUT_ROWS + ROW_BANKS - 1) / ROW_BANKS;
 
 static const int TILE_BLOCKS = (COLUMNS + LANES - 1) / LANES;  // channel blocks of a channel tile, partial ones too
 static const bool HALF_BLOCKS = COLUMNS % LANES != 0;          // every second tile begins in the middle of a block
@@ -56,7 +56,7 @@ struct chunk_cursor_t {
 // Return the row pitch of a map buffer that the Saver accesses. In a map buffer, the output and the residual map have
 // the same layout, because a sum may replace the residual value. If only the residual map is there, its own row pitch
 // is used.
-inline int kept_pitch(const pass_t &pass) {
+inline int buffer_row_pitch(const pass_t &pass) {
 #pragma HLS INLINE
     return writes_buffer(pass) ? pass.out_row_pitch : pass.added_row_pitch;
 }
@@ -66,20 +66,20 @@ inline int kept_pitch(const pass_t &pass) {
 static const int SAVE_PORTS = MAP_PORTS + (ADDED_MAPS > 0 ? 1 : 0);
 static const int CHUNK_READERS = MAP_PORTS + (ADDED_MAPS > 0 ? 2 : 0);
 
-// Return whether a port receives the chunks of this pass. Ports below MAP_PORTS write results, port MAP_PORTS writes sums,
-// and the number after it is read_added, which reads the residual map from DDR.
-inline bool takes_chunks(const pass_t &pass, int port) {
+// Return whether a port receives the chunks of this pass. Ports below MAP_PORTS write results, port MAP_PORTS writes sums, and
+// the number after it is read_added, which reads the residual map from DDR.
+inline bool port_is_active(const pass_t &pass, int port) {
 #pragma HLS INLINE
-    if (port > MAP_PORTS) return adds_from_ddr(pass);
-    return !writes_buffer(pass) && adds(pass) == (port == MAP_PORTS);
+    if (port > MAP_PORTS) return residual_in_ddr(pass);
+    return !writes_buffer(pass) && has_residual_add(pass) == (port == MAP_PORTS);
 }
 
 // Process that computes the chunks of a pass in advance, for arrange and for every port.
 static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
                                hls::stream<chunk_t> port_chunks[CHUNK_READERS]) {
     SYSTOLIC_PROCESS("plan_chunks");
-    const int tile_pitch = times(pass.out_block_pitch, TILE_BLOCKS), chunk_words = result_words(pass, CHUNK);
-    const int shared_pitch = tile_pitch - pass.out_block_pitch, lap_pitch = kept_pitch(pass);
+    const int tile_pitch = address_product(pass.out_block_pitch, TILE_BLOCKS), chunk_words = result_words(pass, CHUNK);
+    const int shared_pitch = tile_pitch - pass.out_block_pitch, lap_pitch = buffer_row_pitch(pass);
     int added_row = 0;
     chunk_cursor_t at = {{0, 0, 0}, 0, 0, 0, 0};
     chunk_t chunk = {0, 0, 0, 0, int16_t(pass.out_turn), 0, 0, 0};
@@ -88,7 +88,7 @@ static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
         SYSTOLIC_PIPELINE(TILE_CYCLES, 8);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1024
         chunk.columns = minimum(CHUNK, pass.save_width - at.x);
-        chunk.rows = rows_of_tile(pass, at.tile).saved;
+        chunk.rows = rows_of_tile(pass, at.tile).output_rows;
         chunk.blocks = int8_t(minimum(TILE_BLOCKS, pass.out_blocks - at.first_block));
         chunk.odd = HALF_BLOCKS ? at.tile.channel & 1 : 0;
         chunk.offset = at.block_offset + at.column_offset;
@@ -97,7 +97,7 @@ static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
 #pragma HLS UNROLL
             chunk_t port_chunk = chunk;
             if (port > MAP_PORTS) port_chunk.row_offset = added_row;
-            if (takes_chunks(pass, port)) port_chunks[port].write(port_chunk);
+            if (port_is_active(pass, port)) port_chunks[port].write(port_chunk);
         }
         at.x += CHUNK;
         at.column_offset += chunk_words;
@@ -116,22 +116,22 @@ static inline void plan_chunks(pass_t pass, hls::stream<chunk_t> &chunks,
                 chunk.bank = pass.out_turn;
             }
             if (at.tile.row > before.row) {
-                chunk.row_offset += times(pass.out_row_pitch, chunk.rows);
-                const int turned = chunk.bank + chunk.rows;  // not used after the last row tile
-                chunk.bank = bank_of(turned);
-                chunk.lap += lap_words(turned, lap_pitch);
-                if (ADDED_MAPS > 0) added_row += times(pass.added_row_pitch, chunk.rows);
+                chunk.row_offset += address_product(pass.out_row_pitch, chunk.rows);
+                const int unwrapped_bank = chunk.bank + chunk.rows;  // not used after the last row tile
+                chunk.bank = bank_of(unwrapped_bank);
+                chunk.lap += lap_offset(unwrapped_bank, lap_pitch);
+                if (ADDED_MAPS > 0) added_row += address_product(pass.added_row_pitch, chunk.rows);
             }
         }
     }
 }
 
 // [half][row / ROW_BANKS][row mod ROW_BANKS][column][channel block][word of the results]
-typedef word_t arranged_t[2][BANK_ROWS][ROW_BANKS][CHUNK][TILE_BLOCKS][RESULT_WORDS];
+typedef word_t arrange_buffer_t[2][BANK_ROWS][ROW_BANKS][CHUNK][TILE_BLOCKS][RESULT_WORDS];
 
 // Return the result for lane ``lane`` of a tile's channel blocks. If the tile begins in the middle of a block, its
 // results are half a block further.
-inline result_t placed(const result_t values[COLUMNS], bool odd, int lane) {
+inline result_t select_result(const result_t values[COLUMNS], bool odd, int lane) {
 #pragma HLS INLINE
     if (!HALF_BLOCKS) return values[lane];
     return odd ? values[maximum(lane - LANES / 2, 0)] : values[minimum(lane, COLUMNS - 1)];
@@ -149,8 +149,8 @@ inline void arrange_row(const result_t values[COLUMNS], int value_words, bool od
             lanes_t lanes;
             for (int l = 0; l < LANES; ++l) {
 #pragma HLS UNROLL
-                const int wide = placed(values, odd, block * LANES + (word * LANES + l) / RESULT_WORDS);
-                const int narrow = placed(values, odd, block * LANES + l);
+                const int wide = select_result(values, odd, block * LANES + (word * LANES + l) / RESULT_WORDS);
+                const int narrow = select_result(values, odd, block * LANES + l);
                 const int bit = VALUE_BITS * ((word * LANES + l) % RESULT_WORDS);
                 lanes.lane[l] = value_t(value_words == 1 ? narrow : wide >> bit);
             }
@@ -161,7 +161,7 @@ inline void arrange_row(const result_t values[COLUMNS], int value_words, bool od
 
 // Return the halves of a word that belong to the tile. ``block`` counts the channel blocks of the tile, and ``word``
 // the RESULT_WORDS words of a column. If results are written as int16, half a block is whole words.
-inline halves_t own_halves(const pass_t &pass, const chunk_t &chunk, int block, int word) {
+inline halves_t tile_halves(const pass_t &pass, const chunk_t &chunk, int block, int word) {
 #pragma HLS INLINE
     const bool lower = !HALF_BLOCKS || chunk.odd == 0 || block > 0;
     const bool upper = !HALF_BLOCKS || chunk.odd != 0 || block < TILE_BLOCKS - 1;
@@ -181,66 +181,67 @@ struct place_t {
 
 // Return the rows that are output per cycle: one per port to DDR, one per bank of the chunk to a map buffer, and one
 // with a residual add.
-inline int leave_together(const pass_t &pass) {
+inline int output_rows_per_cycle(const pass_t &pass) {
 #pragma HLS INLINE
-    return adds(pass) ? 1 : writes_buffer(pass) ? ROW_BANKS : MAP_PORTS;
+    return has_residual_add(pass) ? 1 : writes_buffer(pass) ? ROW_BANKS : MAP_PORTS;
 }
 
 // Advance to the next words. Return false after the last ones. Every counter is compared with its last value in
 // parallel, so that no comparison depends on another.
-inline bool next_place(const pass_t &pass, const chunk_t &chunk, int together, place_t &place) {
+inline bool next_place(const pass_t &pass, const chunk_t &chunk, int rows_per_cycle, place_t &place) {
 #pragma HLS INLINE
     const bool last_word = place.word == pass.value_words - 1;
     const bool last_column = last_word && place.x == chunk.columns - 1;
     const bool last_block = last_column && place.block == chunk.blocks - 1;
-    const bool last_row = last_block && place.row >= chunk.rows - together;
+    const bool last_row = last_block && place.row >= chunk.rows - rows_per_cycle;
     place.word = last_word ? 0 : place.word + 1;
     if (last_word) place.x = last_column ? 0 : place.x + 1;
     if (last_column) {
         place.block = last_block ? 0 : place.block + 1;
         place.block_offset = last_block ? 0 : place.block_offset + pass.out_block_pitch;
     }
-    if (last_block) place.row += together;
+    if (last_block) place.row += rows_per_cycle;
     return !last_row;
 }
 
 // The place of the output words in a map buffer: the bank of their first row, and the address of that row in a bank
-// without padding in its first lap (row_in_bank).
-struct kept_place_t {
+// without padding in its first lap (row_offset_in_bank).
+struct buffer_place_t {
     int bank, address;
 };
 
-inline kept_place_t kept_place(const pass_t &pass, const chunk_t &chunk, const place_t &place) {
+inline buffer_place_t buffer_place(const pass_t &pass, const chunk_t &chunk, const place_t &place) {
 #pragma HLS INLINE
-    const int turned = chunk.bank + place.row;
+    const int unwrapped_bank = chunk.bank + place.row;
     const int base = writes_buffer(pass) ? pass.out_base : pass.added_base;
-    const int lap = chunk.lap + lap_words(turned, kept_pitch(pass));
-    kept_place_t out;
-    out.bank = bank_of(turned);
+    const int lap = chunk.lap + lap_offset(unwrapped_bank, buffer_row_pitch(pass));
+    buffer_place_t out;
+    out.bank = bank_of(unwrapped_bank);
     out.address = base + chunk.offset + place.block_offset + place.x + lap;
     return out;
 }
 
 // Write the words of one cycle, one per row, to a map buffer. If half of a word belongs to another channel tile, the
 // word is read and written back. No other process accesses that buffer in this pass, and a phase writes each word once.
-inline void keep_words(const pass_t &pass, const chunk_t &chunk, const place_t &place, const kept_place_t &at,
-                       int together, const word_t words[ROW_BANKS], map_buffer_t to) {
+inline void write_buffer(const pass_t &pass, const chunk_t &chunk, const place_t &place, const buffer_place_t &at,
+                         int rows_per_cycle, const word_t words[ROW_BANKS], map_buffer_t to) {
 #pragma HLS INLINE
-    const halves_t own = own_halves(pass, chunk, place.block, place.word);
+    const halves_t halves = tile_halves(pass, chunk, place.block, place.word);
     for (int bank = 0; bank < ROWS; ++bank) {
 #pragma HLS UNROLL
         const bool wraps = bank < at.bank;
         const int next = bank - at.bank + (wraps ? ROWS : 0);
-        if (next < together && place.row + next < chunk.rows) {
-            word_t &kept = to[at.address + row_in_bank(pass.out_row_pitch, wraps, bank, pass.out_turn)][bank];
+        if (next < rows_per_cycle && place.row + next < chunk.rows) {
+            word_t &stored_word =
+                to[at.address + row_offset_in_bank(pass.out_row_pitch, wraps, bank, pass.out_turn)][bank];
             const word_t word = words[minimum(next, ROW_BANKS - 1)];
-            kept = HALF_BLOCKS ? with_halves(kept, word, own) : word;
+            stored_word = HALF_BLOCKS ? merge_halves(stored_word, word, halves) : word;
         }
     }
 }
 
 // Return the output word if no residual map is added. Engines with residual adds have an overload in add.h.
-inline word_t leaving_word(const pass_t &, const kept_place_t &, const map_buffer_t, const word_t &result) {
+inline word_t output_word(const pass_t &, const buffer_place_t &, const map_buffer_t, const word_t &result) {
 #pragma HLS INLINE
     return result;
 }
@@ -249,19 +250,19 @@ inline word_t leaving_word(const pass_t &, const kept_place_t &, const map_buffe
 static const int ARRANGE_STAGES = ADDED_MAPS > 0 ? 15 : 7;
 
 // One phase. If ``fill`` is set, write the results of chunk ``in`` into half ``half`` of the buffer, SAVE_ROWS rows of
-// a column per cycle. If ``empty`` is set, output chunk ``out`` from the other half to the ports or to the map buffer.
+// a column per cycle. If ``drain`` is set, output chunk ``out`` from the other half to the ports or to the map buffer.
 // The phase ends when both are done. ``added``: in engines with residual adds, the stream of words from DDR.
 template <typename... ADDED>
-void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk_t &out, bool empty, int half,
-                   arranged_t buffer, hls::stream<results_t> &results, hls::stream<word_t> ports[SAVE_PORTS],
+void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk_t &out, bool drain, int half,
+                   arrange_buffer_t buffer, hls::stream<results_t> &results, hls::stream<word_t> ports[SAVE_PORTS],
                    map_buffer_t to, ADDED &...added) {
 #pragma HLS INLINE off
     const int last_group = groups_of(in.rows) - 1, last_column = in.columns - 1;  // every tile outputs at least one row
-    const int together = leave_together(pass);
+    const int rows_per_cycle = output_rows_per_cycle(pass);
     int x = 0, group = 0;
     place_t place = {0, 0, 0, 0, 0};
     SYSTOLIC_ENTER;
-    while (fill || empty) {
+    while (fill || drain) {
         SYSTOLIC_PIPELINE(1, ARRANGE_STAGES);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 4096
 // Fills and reads use different halves, and a phase writes each word of ``to`` once, so that iterations are
@@ -295,8 +296,8 @@ void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk
             group = last ? 0 : group + 1;
             if (last) ++x;
         }
-        if (empty) {
-            const kept_place_t at = kept_place(pass, out, place);
+        if (drain) {
+            const buffer_place_t at = buffer_place(pass, out, place);
             word_t banks[ROW_BANKS], words[ROW_BANKS];
 #pragma HLS ARRAY_PARTITION variable = banks complete
 #pragma HLS ARRAY_PARTITION variable = words complete
@@ -309,15 +310,15 @@ void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk
             for (int r = 0; r < ROW_BANKS; ++r) {
 #pragma HLS UNROLL
                 const word_t word = banks[(first + r) % ROW_BANKS];
-                words[r] = r == 0 ? leaving_word(pass, at, to, word, added...) : word;
+                words[r] = r == 0 ? output_word(pass, at, to, word, added...) : word;
             }
             for (int port = 0; port < SAVE_PORTS; ++port) {
 #pragma HLS UNROLL
                 const int row = port % MAP_PORTS;
-                if (takes_chunks(pass, port) && place.row + row < out.rows) ports[port].write(words[row]);
+                if (port_is_active(pass, port) && place.row + row < out.rows) ports[port].write(words[row]);
             }
-            if (writes_buffer(pass)) keep_words(pass, out, place, at, together, words, to);
-            empty = next_place(pass, out, together, place);
+            if (writes_buffer(pass)) write_buffer(pass, out, place, at, rows_per_cycle, words, to);
+            drain = next_place(pass, out, rows_per_cycle, place);
         }
     }
 }
@@ -326,7 +327,7 @@ void arrange_phase(const pass_t &pass, const chunk_t &in, bool fill, const chunk
 // chunks.
 template <typename... ADDED>
 void arrange_chunks(const pass_t &pass, hls::stream<chunk_t> &chunks, hls::stream<results_t> &results,
-                    hls::stream<word_t> ports[SAVE_PORTS], map_buffer_t to, arranged_t buffer, ADDED &...added) {
+                    hls::stream<word_t> ports[SAVE_PORTS], map_buffer_t to, arrange_buffer_t buffer, ADDED &...added) {
 #pragma HLS INLINE
     chunk_t in = {}, out = {};
     for (int i = 0; i <= pass.chunks; ++i) {
@@ -343,7 +344,7 @@ static inline void arrange(pass_t pass, hls::stream<chunk_t> &chunks, hls::strea
                            hls::stream<word_t> ports[SAVE_PORTS], map_buffer_t to) {
     SYSTOLIC_PROCESS("arrange");
     // lint: allow(static-local) every pass fills this memory anew; it would be too large for the stack
-    static arranged_t buffer;
+    static arrange_buffer_t buffer;
 #pragma HLS ARRAY_PARTITION variable = buffer complete dim = 3
 #pragma HLS ARRAY_PARTITION variable = buffer complete dim = 5
 #pragma HLS ARRAY_PARTITION variable = buffer complete dim = 6
@@ -353,10 +354,10 @@ static inline void arrange(pass_t pass, hls::stream<chunk_t> &chunks, hls::strea
 
 // Bursts that are requested in one group. Their responses are awaited after the data of the next group, which hides the
 // latency of DDR. At most OUTSTANDING bursts are open.
-static const int BURSTS_TOGETHER = OUTSTANDING / 2;
+static const int BURSTS_PER_GROUP = OUTSTANDING / 2;
 
 // Wait for DDR's responses to ``bursts`` bursts.
-inline void await_answers(int bursts, hls::burst_maxi<word_t> &maps) {
+inline void wait_for_responses(int bursts, hls::burst_maxi<word_t> &maps) {
 #pragma HLS INLINE
     SYSTOLIC_ENTER;
     for (int i = 0; i < bursts; ++i) {
@@ -367,7 +368,7 @@ inline void await_answers(int bursts, hls::burst_maxi<word_t> &maps) {
 }
 
 // The word that a port writes next: its number within the burst, and the channel block of the burst.
-struct written_t {
+struct write_cursor_t {
     int word, block;
 };
 
@@ -375,7 +376,7 @@ struct written_t {
 // is in DDR. Only arrays with HALF_BLOCKS have such words.
 template <bool HALVES>
 struct writer_t {
-    static void write(const pass_t &, const chunk_t &, int, written_t &, const word_t &word,
+    static void write(const pass_t &, const chunk_t &, int, write_cursor_t &, const word_t &word,
                       hls::burst_maxi<word_t> &maps) {
 #pragma HLS INLINE
         maps.write(word);
@@ -384,10 +385,10 @@ struct writer_t {
 template <>
 struct writer_t<true> {
     template <typename PORT>
-    static void write(const pass_t &pass, const chunk_t &chunk, int length, written_t &at, const word_t &word,
+    static void write(const pass_t &pass, const chunk_t &chunk, int length, write_cursor_t &at, const word_t &word,
                       PORT &maps) {
 #pragma HLS INLINE
-        maps.write(word, bytes_of(own_halves(pass, chunk, at.block, at.word % RESULT_WORDS)));
+        maps.write(word, byte_enables_of(tile_halves(pass, chunk, at.block, at.word % RESULT_WORDS)));
         const bool last = at.word == length - 1;
         at.word = last ? 0 : at.word + 1;
         if (last) at.block = at.block == chunk.blocks - 1 ? 0 : at.block + 1;
@@ -402,22 +403,22 @@ void write_rows(pass_t pass, hls::stream<chunk_t> &chunks, hls::stream<word_t> &
     SYSTOLIC_PROCESS("write_rows");
     // rows: from one of this port's rows to the next.
     const int first_row = PORT % MAP_PORTS, rows = PORT < MAP_PORTS ? MAP_PORTS : 1;
-    const int port_offset = pass.out_base + times(pass.out_row_pitch, first_row);
+    const int port_offset = pass.out_base + address_product(pass.out_row_pitch, first_row);
     const int row_step = PORT < MAP_PORTS ? MAP_PORTS * pass.out_row_pitch : pass.out_row_pitch;
-    const int count = takes_chunks(pass, PORT) ? pass.chunks : 0;
-    int unanswered = 0;
+    const int count = port_is_active(pass, PORT) ? pass.chunks : 0;
+    int open_bursts = 0;
     for (int i = 0; i < count; ++i) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1024
         const chunk_t chunk = chunks.read();
         const int length = result_words(pass, chunk.columns), last_block = chunk.blocks - 1;
         int row = first_row, block = 0;
-        written_t written = {0, 0};
+        write_cursor_t write_cursor = {0, 0};
         int row_offset = port_offset + chunk.row_offset + chunk.offset, address = row_offset;
         while (row < chunk.rows) {
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 8
             int requested = 0, requested_words = 0;
             SYSTOLIC_ENTER;
-            while (requested != BURSTS_TOGETHER && row < chunk.rows) {
+            while (requested != BURSTS_PER_GROUP && row < chunk.rows) {
                 SYSTOLIC_PIPELINE(1, 2);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 8
                 maps.write_request(address, length);
@@ -435,15 +436,15 @@ void write_rows(pass_t pass, hls::stream<chunk_t> &chunks, hls::stream<word_t> &
             for (int word = 0; word < requested_words; ++word) {
                 SYSTOLIC_PIPELINE(1, 3);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 4096
-                writer_t<HALF_BLOCKS>::write(pass, chunk, length, written, words.read(), maps);
+                writer_t<HALF_BLOCKS>::write(pass, chunk, length, write_cursor, words.read(), maps);
             }
-            await_answers(unanswered, maps);
-            unanswered = requested;
+            wait_for_responses(open_bursts, maps);
+            open_bursts = requested;
         }
     }
     // The next pass may read the output of this pass, so that this pass must not end before DDR has answered all
     // bursts.
-    await_answers(unanswered, maps);
+    wait_for_responses(open_bursts, maps);
 }
 
 #endif  // SYSTOLIC_SAVE_H

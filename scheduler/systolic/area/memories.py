@@ -112,7 +112,7 @@ def save_banks(array: Array) -> int:
 def _arranged(array: Array) -> int:
     """Return the depth, in words, of one memory of the output stage's reorder buffer, which holds two chunks of
     columns."""
-    rows = array.rows + 1 if array.upscale == 1 else array.upscale * array.rows  # saver/save.h, SAVED_ROWS
+    rows = array.rows + 1 if array.upscale == 1 else array.upscale * array.rows  # saver/save.h, MAX_OUTPUT_ROWS
     return 2 * ceil_div(rows, save_banks(array)) * array.chunk
 
 

@@ -18,7 +18,7 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, REQUEST_STAGES, DdrTiming, milli_cycles
 from scheduler.systolic.engines.hls.fifos import FIFO_DEPTH
 from scheduler.systolic.model.arrays import ArrayGrid, PassTilings
-from scheduler.systolic.shape import LayerShape, adds_from_ddr, moved_together, rows_by_port, rows_in, saved_rows
+from scheduler.systolic.shape import LayerShape, adds_from_ddr, row_strides_per_cycle, rows_by_port, rows_in, saved_rows
 
 Times: TypeAlias = "npt.NDArray[np.float64]"
 """Cycles. If a name says so, bytes or words."""
@@ -31,7 +31,7 @@ ENTER_READ = 4
 ASK_TILE, ASK_PIECES = 1 + REQUEST_STAGES + ENTER_READ, 1 + OUTSTANDING + REQUEST_STAGES
 """Cycles to request the next tile of weights, and to request a group of pieces of rows (loader/read.h)."""
 
-BURSTS_TOGETHER = OUTSTANDING // 2
+BURSTS_PER_GROUP = OUTSTANDING // 2
 """Bursts that write_rows requests in one group (saver/save.h)."""
 
 PART_BUBBLE = 2
@@ -271,7 +271,7 @@ class PassGrid:
         together.
         """
         rows = self.arrays.rows
-        together = moved_together(self.shape, rows) if self.shape.from_chip else self.arrays.map_ports
+        together = row_strides_per_cycle(self.shape, rows) if self.shape.from_chip else self.arrays.map_ports
         return ceiling(strides / np.asarray(together, np.float64)) * self.shape.phases * self.tilings.words
 
     @cached_property
@@ -339,7 +339,7 @@ class PassGrid:
         front of the port holds further words.
         """
         burst = np.minimum(self.columns, self.arrays.chunk) * self.shape.value_words
-        answered = BURSTS_TOGETHER * burst - self.ddr.write_latency - PART_BUBBLE
+        answered = BURSTS_PER_GROUP * burst - self.ddr.write_latency - PART_BUBBLE
         return latest(0, np.minimum(answered, BURST_WORDS * OUTSTANDING)) + FIFO_DEPTH
 
     def saved(self, tile: int) -> int:

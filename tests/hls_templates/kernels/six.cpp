@@ -8,7 +8,7 @@ extern "C" void six(long count, const int8_t *w, const int8_t *a, int8_t *produc
         value_t values[SIX_POSITIONS], three[SIX_COLUMNS];
         for (int c = 0; c < SIX_COLUMNS; ++c) weights.value[COLUMNS + c] = *(w + i * SIX_COLUMNS + c);
         for (int p = 0; p < SIX_POSITIONS; ++p) values[p] = *(a + i * SIX_POSITIONS + p);
-        const weights_t handed = with_borrows(weights);
+        const weights_t handed = subtract_borrows(weights);
         for (int c = 0; c < SIX_COLUMNS; ++c) three[c] = handed.value[COLUMNS + c];
         six_product_t out[SIX_FIELDS];
         six_products(three, values, out);

@@ -27,8 +27,10 @@ def multiply(seed: int, *, streamed: bool = False) -> Case:
 PLANTS = (
     Plant("label_select.h", "from_labels[j] < labels[i]", "from_labels[j] > labels[i]", choices.of_lanes(30)),
     Plant("label_select.h", "value(value) > VALUE", "value(value) >= VALUE", choices.of_one_lane(31)),
-    Plant("label_select.h", "smaller(K, OWN * apart)", "K", choices.of_short_lists(32)),
-    Plant("softmax.h", "if (given.value == 0) inverse", "if (given.last) inverse", shares.of_classes(33)),
+    Plant("label_select.h", "smaller(K, OWN * distance)", "K", choices.of_short_lists(32)),
+    Plant(
+        "softmax.h", "if (written_count.value == 0) inverse", "if (written_count.last) inverse", shares.of_classes(33)
+    ),
     Plant("softmax.h", "left >= by", "left > by", shares.of_halves(34)),
     Plant("softmax.h", "if (value > top) {", "if (value >= top) {", shares.of_equal(35)),
     Plant(

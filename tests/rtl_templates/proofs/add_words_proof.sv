@@ -14,12 +14,12 @@ module add_words_proof
     input word_t other,
     input word_t sum,
     // inside the only lane
-    input logic [PARTS-1:0][PART_BITS-1:0] own,
-    input logic [PARTS-1:0][PART_BITS-1:0] factored,
-    input logic [PARTS-1:0][PART_BITS-1:0] both,
+    input logic [PARTS-1:0][PART_BITS-1:0] own_product,
+    input logic [PARTS-1:0][PART_BITS-1:0] other_product,
+    input logic [PARTS-1:0][PART_BITS-1:0] product_sum,
     input logic signed [49:0] rounded,
     input logic signed [49:0] shifted,
-    input logic rises
+    input logic rounds_up
 );
     logic began = 1'b0;
     logic [PARTS-1:0][PART_BITS-1:0] s1_own, s1_factored, s2_both;
@@ -35,13 +35,13 @@ module add_words_proof
     endfunction
     always_comb begin
         whole = 50'(by.offset);
-        for (int p = 0; p < PARTS; p++) whole = whole + (50'(signed'(both[p])) << (PART * p));
+        for (int p = 0; p < PARTS; p++) whole = whole + (50'(signed'(product_sum[p])) << (PART * p));
         counted = rounded;
         if (by.to_parity) counted[11:0] = 0;
         with_half = 51'(counted) + (51'(1) << (by.shift - 6'd1));
         up = with_half >>> by.shift;
         nearest = up - 51'((up <<< by.shift) == with_half && up[0] != by.odd);
-        s5_value = 51'(shifted) + 51'(rises);
+        s5_value = 51'(shifted) + 51'(rounds_up);
         assume (by.least <= by.greatest && (!by.to_parity || (by.shift >= 1 && by.shift <= 47)));
     end
     always_ff @(posedge clk) begin
@@ -49,7 +49,7 @@ module add_words_proof
         for (int p = 0; p < PARTS; p++) begin
             s1_own[p] <= product(by.own, result[PART*p+:PART], p == PARTS - 1);
             s1_factored[p] <= product(by.other, other[PART*p+:PART], p == PARTS - 1);
-            s2_both[p] <= own[p] + factored[p];
+            s2_both[p] <= own_product[p] + other_product[p];
         end
         s3_rounded <= whole;
         s4_shifted <= counted >>> by.shift;
@@ -58,13 +58,13 @@ module add_words_proof
             : s5_value > 51'(by.greatest) ? 51'(by.greatest) : s5_value);
     end
     always_comb if (began) begin
-        assert (own == s1_own && factored == s1_factored);
-        assert (both == s2_both);
+        assert (own_product == s1_own && other_product == s1_factored);
+        assert (product_sum == s2_both);
         assert (rounded == s3_rounded);
-        assert (shifted == s4_shifted && rises == s4_rises);
+        assert (shifted == s4_shifted && rounds_up == s4_rises);
         assert (sum == s5_sum);
     end
 endmodule
 bind add_words add_words_proof #(.PART_BITS(PART_BITS), .PARTS(PARTS), .PART(PART)) proof (.*,
-    .own(lanes[0].own), .factored(lanes[0].factored), .both(lanes[0].both), .rounded(lanes[0].rounded),
-    .shifted(lanes[0].shifted), .rises(lanes[0].rises));
+    .own_product(lanes[0].own_product), .other_product(lanes[0].other_product), .product_sum(lanes[0].product_sum), .rounded(lanes[0].rounded),
+    .shifted(lanes[0].shifted), .rounds_up(lanes[0].rounds_up));

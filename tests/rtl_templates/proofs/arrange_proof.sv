@@ -26,7 +26,7 @@ module arrange_proof
     input number_t block,
     input number_t column,
     input number_t word,
-    input logic empties,
+    input logic drain,
     input logic [MAP_PORTS-1:0] room,
     input logic [MAP_PORTS-1:0] s1_valid,
     input logic [MAP_PORTS-1:0][7:0] held
@@ -38,11 +38,11 @@ module arrange_proof
     chunk_t [1:0] chunks;  // chunks that are in the buffer
     number_t columns, groups;  // columns and groups that have arrived of the chunk that is being filled
     number_t [MAP_PORTS-1:0] owed;  // words that a port has to get
-    logic fills, last_group, last_column, filled;
-    assign fills = result_valid && result_ready;
+    logic fill, last_group, last_column, fill_done;
+    assign fill = result_valid && result_ready;
     assign last_group = (groups + 1) * SAVE_ROWS >= chunk.rows;
     assign last_column = columns == chunk.columns - 1;
-    assign filled = fills && last_group && last_column;
+    assign fill_done = fill && last_group && last_column;
 
     function automatic number_t port_rows(number_t rows, number_t first, number_t port);
         return rows - first > port ? (rows - first - port + MAP_PORTS - 1) / MAP_PORTS : 0;
@@ -54,14 +54,14 @@ module arrange_proof
         return port_rows(of_chunk.rows, 0, port) * row_words(of_chunk);
     endfunction
     number_t through;  // words of the current row that were written out
-    number_t [MAP_PORTS-1:0] left;  // words to write out, of the current chunk and of the next one
+    number_t [MAP_PORTS-1:0] remaining;  // words to write out, of the current chunk and of the next one
     assign through = (block * chunks[out_half].columns + column) * pass.value_words + word;
     always_comb begin
         for (int port = 0; port < MAP_PORTS; port++) begin
-            left[port] = 0;
-            if (full[out_half]) left[port] = port_rows(chunks[out_half].rows, row, number_t'(port)) * row_words(chunks[out_half])
+            remaining[port] = 0;
+            if (full[out_half]) remaining[port] = port_rows(chunks[out_half].rows, row, number_t'(port)) * row_words(chunks[out_half])
                 - (row + port < chunks[out_half].rows ? through : 0);
-            if (full[!out_half]) left[port] = left[port] + port_words(chunks[!out_half], number_t'(port));
+            if (full[!out_half]) remaining[port] = remaining[port] + port_words(chunks[!out_half], number_t'(port));
         end
     end
 
@@ -74,13 +74,13 @@ module arrange_proof
             {columns, groups} <= '0;
             owed <= '0;
         end else begin
-            if (fills) begin
+            if (fill) begin
                 groups <= last_group ? 0 : groups + 1;
                 if (last_group) columns <= last_column ? 0 : columns + 1;
             end
-            if (filled) chunks[half] <= chunk;
+            if (fill_done) chunks[half] <= chunk;
             for (int port = 0; port < MAP_PORTS; port++)
-                owed[port] <= owed[port] + (filled ? port_words(chunk, number_t'(port)) : 0)
+                owed[port] <= owed[port] + (fill_done ? port_words(chunk, number_t'(port)) : 0)
                     - number_t'(words_valid[port] && words_ready[port]);
         end
     end
@@ -88,17 +88,17 @@ module arrange_proof
         if (!began) assume (reset);
         if (began && !(done && !chunk_valid)) assume (pass == was_pass);
         if (began && chunk_waited) assume (chunk_valid && chunk == was_chunk);
-        assume (chunk.rows > 0 && chunk.rows <= MOST && chunk.rows <= SAVED_ROWS);
+        assume (chunk.rows > 0 && chunk.rows <= MOST && chunk.rows <= MAX_OUTPUT_ROWS);
         assume (chunk.columns > 0 && chunk.columns <= CHUNK && chunk.blocks > 0 && chunk.blocks <= TILE_BLOCKS);
         assume (pass.value_words == 1 || pass.value_words == RESULT_WORDS);
         assume (pass.out_buffer == 0);
     end
     always_comb if (began) begin
-        assert (chunk_ready == filled);
-        assert (!fills || (chunk_valid && !full[half]));
+        assert (chunk_ready == fill_done);
+        assert (!fill || (chunk_valid && !full[half]));
         // Every owed word is in the buffer, in a stage or in the port's FIFO.
         for (int port = 0; port < MAP_PORTS; port++)
-            assert (owed[port] == left[port] + number_t'(s1_valid[port]) + number_t'(held[port]));
+            assert (owed[port] == remaining[port] + number_t'(s1_valid[port]) + number_t'(held[port]));
         if (done) assert (owed == '0 && !chunk_valid);
         // The halves are filled and emptied in turn.
         assert (full == 2'b11 || full == 2'b00 ? half == out_half : full[out_half] && half != out_half);
@@ -115,8 +115,8 @@ module arrange_proof
             assert (word >= 0 && word < pass.value_words);
         end else assert (row == 0 && block == 0 && column == 0 && word == 0);
         // The reasons for waiting.
-        if (chunk_valid && result_valid && !fills) assert (full == 2'b11);
-        if (full[out_half] && !empties) assert (room != '1);
+        if (chunk_valid && result_valid && !fill) assert (full == 2'b11);
+        if (full[out_half] && !drain) assert (room != '1);
         for (int port = 0; port < MAP_PORTS; port++) if (!room[port]) assert (words_valid[port]);
     end
 endmodule

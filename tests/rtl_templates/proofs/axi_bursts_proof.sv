@@ -16,12 +16,12 @@ module axi_bursts_proof #(
     input logic burst_ready,
     input logic [63:0] burst_address,
     input logic [7:0] burst_length,
-    input logic [31:0] left,
+    input logic [31:0] remaining,
     input logic busy
 );
     logic began = 1'b0, waited;
     logic [63:0] next, shown;  // the byte after the last burst
-    logic [31:0] remaining;  // words of the command that are left
+    logic [31:0] words_left;  // words of the command that are left
     logic [7:0] shown_length;
     logic [31:0] beats;
     assign beats = 32'(burst_length) + 1;
@@ -31,13 +31,13 @@ module axi_bursts_proof #(
         waited <= burst_valid && !burst_ready && !reset;
         shown <= burst_address;
         shown_length <= burst_length;
-        if (reset) remaining <= '0;
+        if (reset) words_left <= '0;
         else if (command_valid && command_ready) begin
             next <= base + 64'(command_address) * BYTES;
-            remaining <= command_words;
+            words_left <= command_words;
         end else if (burst_valid && burst_ready) begin
             next <= next + 64'(beats) * BYTES;
-            remaining <= remaining - beats;
+            words_left <= words_left - beats;
         end
     end
 
@@ -47,11 +47,11 @@ module axi_bursts_proof #(
         if (command_valid) assume (command_words != 0);
     end
     always_comb if (began) begin
-        assert (busy == (remaining != 0) && busy == !command_ready);
+        assert (busy == (words_left != 0) && busy == !command_ready);
         assert (GATED ? busy || !burst_valid : busy == burst_valid);
         if (busy) begin
-            assert (left == remaining && burst_address == next && next % BYTES == 0);
-            assert (beats <= LENGTH && beats <= remaining);
+            assert (remaining == words_left && burst_address == next && next % BYTES == 0);
+            assert (beats <= LENGTH && beats <= words_left);
             assert (32'(burst_address[11:0]) + beats * BYTES <= 4096);
         end
         if (waited) assert (burst_valid && burst_address == shown && burst_length == shown_length);

@@ -14,7 +14,7 @@ module axi_read_proof #(
     input logic r_ready,
     input logic r_last,
     input logic burst_valid,
-    input logic [OPEN_BITS-1:0] open
+    input logic [OPEN_BITS-1:0] open_bursts
 );
     logic began = 1'b0, waited;
     logic [15:0] owed;  // bursts that the slave has to answer
@@ -33,7 +33,7 @@ module axi_read_proof #(
         if (began && r_valid) assume (owed != 0);
     end
     always_comb if (began) begin
-        assert (32'(owed) == 32'(open) && owed <= 16'(OUTSTANDING));
+        assert (32'(owed) == 32'(open_bursts) && owed <= 16'(OUTSTANDING));
         if (waited) assert (ar_valid && {ar_address, ar_length} == shown);
         if (burst_valid && !ar_valid) assert (owed == 16'(OUTSTANDING));  // it waits only for an answer
     end
@@ -41,4 +41,4 @@ endmodule
 bind axi_read axi_read_proof #(.OUTSTANDING(OUTSTANDING)) proof (.*);
 bind axi_read axi_bursts_proof #(.BYTES(BYTES), .LENGTH(LENGTH), .GATED(1)) requests (
     .burst_valid(ar_valid), .burst_ready(ar_ready), .burst_address(ar_address), .burst_length(ar_length),
-    .left(bursts.left), .busy(bursts.busy), .*);
+    .remaining(bursts.remaining), .busy(bursts.busy), .*);

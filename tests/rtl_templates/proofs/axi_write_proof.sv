@@ -23,7 +23,7 @@ module axi_write_proof #(
     input logic b_valid,
     input logic b_ready,
     input logic burst_valid,
-    input logic [OPEN_BITS-1:0] open,
+    input logic [OPEN_BITS-1:0] open_bursts,
     input logic length_valid,
     input logic burst_ends,
     input logic [7:0] length,
@@ -57,7 +57,7 @@ module axi_write_proof #(
         if (began && in_waited) assume (in_valid && in_data == w_shown[8*BYTES:1]);
     end
     always_comb if (began) begin
-        assert (32'(asked) + 32'(complete) == 32'(open) && 32'(open) <= OUTSTANDING);
+        assert (32'(asked) + 32'(complete) == 32'(open_bursts) && 32'(open_bursts) <= OUTSTANDING);
         assert (32'(asked) == 32'(lengths_held) && length_valid == (asked != 0) && beats == 9'(beat));
         if (length_valid) assert (beats <= 9'(length));
         if (!length_valid) assert (!w_valid && beats == 0);
@@ -71,4 +71,4 @@ endmodule
 bind axi_write axi_write_proof #(.BYTES(BYTES), .OUTSTANDING(OUTSTANDING)) proof (.*, .lengths_held(lengths.count));
 bind axi_write axi_bursts_proof #(.BYTES(BYTES), .LENGTH(LENGTH), .GATED(1)) requests (
     .burst_valid(aw_valid), .burst_ready(aw_ready), .burst_address(aw_address), .burst_length(aw_length),
-    .left(bursts.left), .busy(bursts.busy), .*);
+    .remaining(bursts.remaining), .busy(bursts.busy), .*);

@@ -19,17 +19,17 @@ module feed_weights_proof
     input logic idle,
     input logic begins,
     input logic runs,
-    input number_t held,
+    input number_t stored,
     input number_t needed,
     input number_t step,
     input number_t store_step,
-    input number_t loads_left,
-    input number_t feeds_left,
-    input number_t use_left,
+    input number_t remaining_loads,
+    input number_t remaining_feeds,
+    input number_t remaining_uses,
     input number_t tile,
     input number_t base,
     input countdown_t tile_steps,
-    input logic [TURNS-1:0] turn,
+    input logic [BANK_GROUPS-1:0] bank_group,
     input logic feeding,
     input logic room,
     input logic read_valid,
@@ -50,13 +50,13 @@ module feed_weights_proof
     number_t uses, rounds, tile_of_round, fed, fed_of_tile;  // uses and rounds that are left; steps that were fed
     number_t next_steps, owed;  // steps of the next pass; steps that are stored or will arrive
     logic second;  // the second word of a step is next
-    logic stores, ends, resident, last_of_round;
+    logic stores, tile_ends, resident, last_of_round;
     number_t tile_offset, any_rounds;  // any: undriven, so that the solver chooses it
     assign stores = beats_valid && beats_ready;
     assign resident = pass.resident != 0;
     assign last_of_round = tile_of_round == pass.channel_tiles - 1;
     assign tile_offset = resident ? tile_of_round * pass.steps : 0;
-    assign ends = running && !begins && fed + number_t'(feeding) == pass.weight_feeds;
+    assign tile_ends = running && !begins && fed + number_t'(feeding) == pass.weight_feeds;
     assign running = uses != 0;
 
     // Any one step, from the cycle in which it is stored.
@@ -64,7 +64,7 @@ module feed_weights_proof
     number_t ahead;  // steps before it in the buffer
     logic [1:0][WORD_BITS-1:0] words;
     number_t released;
-    assign released = !ends ? 0 : !resident ? pass.steps : uses == 1 ? pass.channel_tiles * pass.steps : 0;
+    assign released = !tile_ends ? 0 : !resident ? pass.steps : uses == 1 ? pass.channel_tiles * pass.steps : 0;
 
     logic loaded;  // an earlier pass has loaded this one's first tile
     always_ff @(posedge clk) if (reset) loaded <= 1'b0; else if (start) loaded <= 1'b1;
@@ -86,8 +86,8 @@ module feed_weights_proof
             rounds <= any_rounds;
             {tile_of_round, fed, fed_of_tile, second} <= '0;
             first <= pass.first_step;
-            next_steps <= plan.next_beats / TURNS;
-            owed <= (resident ? pass.channel_tiles : pass.tile_uses) * pass.steps + plan.next_beats / TURNS;
+            next_steps <= plan.next_beats / BANK_GROUPS;
+            owed <= (resident ? pass.channel_tiles : pass.tile_uses) * pass.steps + plan.next_beats / BANK_GROUPS;
             if (plan.first) tracked <= 1'b0;
         end else begin
             if (stores) second <= !second;
@@ -95,7 +95,7 @@ module feed_weights_proof
                 fed <= fed + 1;
                 fed_of_tile <= fed_of_tile == pass.steps - 1 ? 0 : fed_of_tile + 1;
             end
-            if (ends) begin
+            if (tile_ends) begin
                 uses <= uses - 1;
                 {fed, fed_of_tile} <= '0;
                 tile_of_round <= last_of_round ? 0 : tile_of_round + 1;
@@ -106,7 +106,7 @@ module feed_weights_proof
             if (stores && !second && choose && !tracked) begin
                 tracked <= 1'b1;
                 tracked_whole <= 1'b0;
-                ahead <= held - released;
+                ahead <= stored - released;
                 words[0] <= beats;
             end else if (tracked) begin
                 ahead <= ahead - released;
@@ -123,11 +123,11 @@ module feed_weights_proof
         if (!began) assume (reset);
         if (began && (started || !done)) assume (pass == was_pass && plan == was_plan);
         if (began && !done) assume (!start);
-        assume (pass.steps > 0 && pass.steps <= WEIGHT_DEPTH && pass.tile_beats == pass.steps * TURNS);
+        assume (pass.steps > 0 && pass.steps <= WEIGHT_DEPTH && pass.tile_beats == pass.steps * BANK_GROUPS);
         assume (pass.tile_uses > 0 && pass.tile_uses <= USES && pass.weight_feeds > 0 && pass.weight_feeds <= FEEDS);
         assume (pass.channel_tiles > 0 && pass.channel_tiles <= USES);
         assume (any_rounds > 0 && any_rounds <= USES);
-        assume (plan.next_beats >= 0 && plan.next_beats <= WEIGHT_DEPTH * TURNS && plan.next_beats % TURNS == 0);
+        assume (plan.next_beats >= 0 && plan.next_beats <= WEIGHT_DEPTH * BANK_GROUPS && plan.next_beats % BANK_GROUPS == 0);
         if (resident) begin
             assume (pass.channel_tiles * pass.steps <= WEIGHT_DEPTH);
             assume (pass.load_beats == pass.channel_tiles * pass.tile_beats);
@@ -138,21 +138,21 @@ module feed_weights_proof
     end
 
     always_comb if (began) begin
-        assert ((idle || begins || runs) && idle == !running && done == (idle && loads_left == 0));
-        assert (turn == (second ? 2'b10 : 2'b01) || !loaded);
+        assert ((idle || begins || runs) && idle == !running && done == (idle && remaining_loads == 0));
+        assert (bank_group == (second ? 2'b10 : 2'b01) || !loaded);
         if (!loaded) assert (done);
         if (loaded) begin
             assert (first >= 0 && first < WEIGHT_DEPTH && next_steps >= 0 && next_steps <= WEIGHT_DEPTH);
-            assert (held >= 0 && held <= WEIGHT_DEPTH && loads_left >= 0 && loads_left[0] == second);
-            assert (held + (loads_left + 1) / TURNS == owed);
-            assert (store_step == place(first, held));
+            assert (stored >= 0 && stored <= WEIGHT_DEPTH && remaining_loads >= 0 && remaining_loads[0] == second);
+            assert (stored + (remaining_loads + 1) / BANK_GROUPS == owed);
+            assert (store_step == place(first, stored));
             assert (owed == (running ? (resident ? pass.channel_tiles : uses) * pass.steps : 0) + next_steps);
-            if (!running && done) assert (held == next_steps && !second);
+            if (!running && done) assert (stored == next_steps && !second);
         end
         if (running) begin
-            assert (loaded && use_left == uses && uses > 0 && uses <= pass.tile_uses);
-            assert (feeds_left == pass.weight_feeds - fed || begins);
-            assert (fed >= 0 && fed < pass.weight_feeds && next_steps == plan.next_beats / TURNS);
+            assert (loaded && remaining_uses == uses && uses > 0 && uses <= pass.tile_uses);
+            assert (remaining_feeds == pass.weight_feeds - fed || begins);
+            assert (fed >= 0 && fed < pass.weight_feeds && next_steps == plan.next_beats / BANK_GROUPS);
             assert (!begins || (fed == 0 && fed_of_tile == 0));
             assert (fed_of_tile >= 0 && fed_of_tile < pass.steps);
             if (resident) assert (first == pass.first_step);
@@ -160,19 +160,19 @@ module feed_weights_proof
             if (resident) assert (rounds > 0 && rounds <= USES && uses == rounds * pass.channel_tiles - tile_of_round);
             assert (base == place(first, tile_offset) && needed == tile_offset + pass.steps);
             if (!begins) begin
-                assert (held >= needed && step == place(first, tile_offset + fed_of_tile));
-                assert (tile_steps.turns_less_one == pass.steps - 1 && tile_steps.single == (pass.steps == 1));
-                assert (tile_steps.left == pass.steps - 1 - fed_of_tile && tile_steps.last == (tile_steps.left == 0));
+                assert (stored >= needed && step == place(first, tile_offset + fed_of_tile));
+                assert (tile_steps.initial_remaining == pass.steps - 1 && tile_steps.initial_last == (pass.steps == 1));
+                assert (tile_steps.remaining == pass.steps - 1 - fed_of_tile && tile_steps.last == (tile_steps.remaining == 0));
             end
         end else assert (!feeding);
         // The reasons for waiting.
-        if (begins && held < needed) assert (beats_ready || !beats_valid);
+        if (begins && stored < needed) assert (beats_ready || !beats_valid);
         if (running && !begins && !feeding) assert (!room);
-        if (!running && loads_left != 0) assert (beats_ready || !beats_valid);
+        if (!running && remaining_loads != 0) assert (beats_ready || !beats_valid);
         // The words of a fed step, a cycle later.
         assert (read_valid == was_feeding);
         if (tracked) begin
-            assert (loaded && ahead >= 0 && ahead <= held && (ahead < held) == tracked_whole && (tracked_whole || second));
+            assert (loaded && ahead >= 0 && ahead <= stored && (ahead < stored) == tracked_whole && (tracked_whole || second));
             assert (even[place(first, ahead)] == words[0]);
             if (tracked_whole) assert (odd[place(first, ahead)] == words[1]);
         end

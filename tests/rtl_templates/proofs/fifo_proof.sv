@@ -16,20 +16,20 @@ module fifo_proof #(
     input logic out_ready,
     input logic [WIDTH-1:0] out_data,
     input logic [WIDTH-1:0] queue[DEPTH],
-    input logic [POINTER_BITS-1:0] first,
-    input logic [POINTER_BITS-1:0] free,
+    input logic [POINTER_BITS-1:0] read_pointer,
+    input logic [POINTER_BITS-1:0] write_pointer,
     input logic [COUNT_BITS-1:0] count
 );
     typedef enum logic [1:0] {BEFORE, INSIDE, AFTER} phase_t;
-    logic began = 1'b0, waited, given, taken;
+    logic began = 1'b0, waited, push, pop;
     logic [7:0] held;  // words given and not taken, counted here
     logic choose;  // chooses the tracked word; undriven, so that the solver may choose any
     logic [7:0] ahead;  // words before the tracked word in the queue
     phase_t phase;
     logic [WIDTH-1:0] word, shown;
     logic [SLACK:0] asked;  // in_ready of earlier cycles
-    assign given = in_valid && (SLACK > 0 || in_ready);
-    assign taken = out_valid && out_ready;
+    assign push = in_valid && (SLACK > 0 || in_ready);
+    assign pop = out_valid && out_ready;
 
     always_ff @(posedge clk) begin
         began <= 1'b1;
@@ -40,13 +40,13 @@ module fifo_proof #(
             held <= '0;
             phase <= BEFORE;
         end else begin
-            held <= held + 8'(given) - 8'(taken);
-            if (given && phase == BEFORE && choose) begin
+            held <= held + 8'(push) - 8'(pop);
+            if (push && phase == BEFORE && choose) begin
                 phase <= INSIDE;
                 word <= in_data;
-                ahead <= held - 8'(taken);
+                ahead <= held - 8'(pop);
             end
-            if (taken && phase == INSIDE) begin
+            if (pop && phase == INSIDE) begin
                 ahead <= ahead - 8'd1;
                 if (ahead == 0) phase <= AFTER;
             end
@@ -58,8 +58,8 @@ module fifo_proof #(
     endfunction
 
     always_comb if (!began) assume (reset);
-    // The producer: with SLACK it gives a word only if in_ready was 1 SLACK cycles before, or LATE cycles if LATE is less.
-    // With PLACE_KNOWN it has another reason to know that there is room.
+    // The producer: with SLACK it gives a word only if in_ready was 1 SLACK cycles before, or LATE cycles if LATE is
+    // less. With PLACE_KNOWN it has another reason to know that there is room.
     if (SLACK > 0) begin : slack
 `ifdef PLACE_KNOWN
         always_comb if (began && !reset) `PRODUCER (!in_valid || 32'(count) < DEPTH);
@@ -76,12 +76,12 @@ module fifo_proof #(
     always_comb if (began) begin
         if (!reset) assert (in_ready || out_valid || SLACK >= DEPTH);
         assert (32'(held) == 32'(count) && count <= COUNT_BITS'(DEPTH));
-        assert (32'(first) < DEPTH && 32'(free) == place(32'(first), 32'(count)));
+        assert (32'(read_pointer) < DEPTH && 32'(write_pointer) == place(32'(read_pointer), 32'(count)));
         if (phase == INSIDE) begin
             assert (ahead < held);
             if (ahead == 0) assert (out_valid);
 `ifndef COUNTS_ALONE
-            assert (queue[place(32'(first), 32'(ahead))] == word);
+            assert (queue[place(32'(read_pointer), 32'(ahead))] == word);
             if (ahead == 0) assert (out_data == word);
 `endif
         end

@@ -20,24 +20,24 @@ module load_places_proof
     input logic is_tile,
     input logic is_between,
     input logic loading,
-    input logic loads_left,
-    input logic loads_next,
+    input logic group_pending,
+    input logic next_group_pending,
     input number_t tile,
     input number_t round,
     input number_t end_stride,
     input number_t start_slot,
     input number_t start_row,
-    input number_t next_group,
-    input number_t group_after,
+    input number_t rows_to_next_group,
+    input number_t rows_to_group_after,
     input number_t group_rows,
     input number_t tile_rows,
     input number_t tile_words,
     input number_t map_end_now,
-    input number_t returned_rows,
+    input number_t rewind_rows,
     input number_t excess,
     input logic returns,
     input logic follows,
-    input number_t load_q,
+    input number_t load_stride,
     input number_t load_row,
     input number_t load_slot,
     input number_t load_bank,
@@ -46,25 +46,25 @@ module load_places_proof
     input number_t load_piece,
     input number_t load_place,
     input countdown_t load_columns,
-    input number_t [ROWS-1:0] kept_address,
-    input word_t [ROWS-1:0] kept,
+    input number_t [ROWS-1:0] buffer_read_address,
+    input word_t [ROWS-1:0] buffer_read_words,
     input word_t [ROWS-1:0] stored_words,
     input logic turned_by_one,
     input logic lower,
-    input logic coming_lower,
+    input logic early_lower,
     input logic store_lower,
     input countdown_t load_words,
     input countdown_t load_phases,
-    input logic [ROWS-1:0] coming,
+    input logic [ROWS-1:0] early_store,
     input logic [ROWS-1:0] store,
-    input logic [ROWS-1:0][$clog2(ROW_DEPTH)-1:0] coming_address,
+    input logic [ROWS-1:0][$clog2(ROW_DEPTH)-1:0] early_store_address,
     input logic [ROWS-1:0][$clog2(ROW_DEPTH)-1:0] store_address,
-    input word_t [ROWS-1:0] arrived,
-    input word_t [ROWS-1:0] arriving,
-    input number_t feeds_left,
+    input word_t [ROWS-1:0] early_words,
+    input word_t [ROWS-1:0] port_words,
+    input number_t remaining_feeds,
     input logic feeding,
     input number_t ky,
-    input number_t turn,
+    input number_t feed_bank,
     input number_t feed_slot,
     input number_t phase_offset,
     input number_t low_word,
@@ -80,20 +80,20 @@ module load_places_proof
     input logic s1_valid,
     input logic s1_block,
     input row_t s1_row,
-    input number_t s1_here,
-    input number_t s1_beyond,
+    input number_t s1_slot_address,
+    input number_t s1_next_slot_address,
     input logic s1_next,
-    input logic [$clog2(ROWS)-1:0] s1_turn,
+    input logic [$clog2(ROWS)-1:0] s1_bank,
     input logic s2_valid,
     input logic [ROWS-1:0] s2_exists,
-    input logic [$clog2(ROWS)-1:0] s2_turn,
-    input logic s2_here_odd,
-    input logic s2_beyond_odd,
+    input logic [$clog2(ROWS)-1:0] s2_bank,
+    input logic s2_slot_odd,
+    input logic s2_next_slot_odd,
     input word_t [ROWS-1:0] even,
     input word_t [ROWS-1:0] odd,
     input logic s3_valid,
     input logic [ROWS-1:0] s3_exists,
-    input logic [1:0] s3_turn,
+    input logic [1:0] s3_bank,
     input logic [ROWS-1:0] s3_odd,
     input word_t [ROWS-1:0][1:0] s3_words,
     input word_t [ROWS-1:0][1:0] s4_words,
@@ -126,9 +126,9 @@ module load_places_proof
     endfunction
 
     // The bank of padded row 0 in a map buffer, and of row stride 0 in the row buffer.
-    number_t zero_bank, turned;
+    number_t zero_bank, rotation;
     assign zero_bank = ROWS * pass.in_lap + pass.in_turn - pass.pad_top;
-    assign turned = pass.stride == 1 ? zero_bank : 0;
+    assign rotation = pass.stride == 1 ? zero_bank : 0;
 
     // The slots of a bank are used in turn, one for each lap of ROWS row strides.
     number_t slot[LAPS];
@@ -140,15 +140,15 @@ module load_places_proof
     // Any one word: its row stride, its row in the stride, its place in the row.
     // any: undriven, so that the solver chooses it
     number_t any_stride, any_phase, any_word, stride, phase, word, row, bank, place;
-    logic exists, in_group, here, passed, comes, live;
+    logic exists, in_group, at_word, passed, comes, live;
     logic [2:0] have;  // the word arrives, is being stored, is stored
     word_t coming_word, value;
     assign row = stride * pass.stride + phase;
     assign exists = phase < pass.phases && word < pass.row_words && row >= pass.pad_top && row < map_end;
-    assign bank = (stride + turned) % ROWS;
-    assign place = slot[(stride+turned)/ROWS] + phase * pass.row_words + word;
-    // Its place in a map buffer: consecutive rows are in consecutive banks, and then the next lap begins. The pass gives
-    // the distance of the pieces of a row. The words of a piece are consecutive.
+    assign bank = (stride + rotation) % ROWS;
+    assign place = slot[(stride+rotation)/ROWS] + phase * pass.row_words + word;
+    // Its place in a map buffer: consecutive rows are in consecutive banks, and then the next lap begins. The pass
+    // gives the distance of the pieces of a row. The words of a piece are consecutive.
     number_t any_piece, any_column, piece, column, map_bank, map_place;
     logic in_piece;
     assign in_piece = word == few(piece, pass.burst_words) + column && column < pass.burst_words;
@@ -170,11 +170,11 @@ module load_places_proof
 
     // The position of loading: group, phase, word.
     number_t load_phase, load_word, piece_loaded, column_loaded, returned;  // returned: row strides that loading went back
-    assign in_group = load_q <= stride && stride < load_q + strides;
-    assign here = in_group && load_phase == phase && load_word == word;
-    assign passed = stride < end_stride && (stride < load_q
+    assign in_group = load_stride <= stride && stride < load_stride + strides;
+    assign at_word = in_group && load_phase == phase && load_word == word;
+    assign passed = stride < end_stride && (stride < load_stride
         || (in_group && (phase < load_phase || (phase == load_phase && word < load_word))));
-    assign comes = loading && here && exists && stride < end_stride;
+    assign comes = loading && at_word && exists && stride < end_stride;
 
     // The position of feeding: the row stride of the tile, and the row of the stride.
     number_t fed_stride, fed_phase, fed_word;
@@ -182,7 +182,7 @@ module load_places_proof
     logic [ROWS-1:0] row_is_fed;
     logic [3:0][ROWS-1:0] low, next, in_map;  // the word is in a stage, as the lower or the upper of two words
     word_t arriving_word, given;
-    assign given = ON_CHIP ? kept[map_bank] : arriving_word;
+    assign given = ON_CHIP ? buffer_read_words[map_bank] : arriving_word;
     logic block_exists;
     assign block_exists = block < pass.in_blocks;
     always_comb
@@ -243,8 +243,8 @@ module load_places_proof
         assume (pass.phases == minimum(pass.stride, pass.kernel_height));
         assume (pass.ahead >= 0 && pass.ahead <= 2 && pass.ahead == (pass.kernel_height - 1) / pass.stride);
         assume (pass.pad_top >= 0 && pass.pad_top < pass.kernel_height && pass.in_height > 0 && pass.in_height < 16);
-        // With stride 1 a map begins in any bank. With stride 2 padded row 0 is in bank 0, or also in bank 1 for kernels of
-        // one row.
+        // With stride 1 a map begins in any bank. With stride 2 padded row 0 is in bank 0, or also in bank 1 for
+        // kernels of one row.
         assume (pass.in_lap >= 0 && pass.in_lap < MOST && pass.in_turn >= 0 && pass.in_turn < ROWS);
         assume (zero_bank >= 0 && zero_bank < (!ON_CHIP ? 1 : pass.stride == 1 ? ROWS : pass.kernel_height == 1 ? 2 : 1));
         if (ON_CHIP) assume (pass.in_buffer != 0);
@@ -263,14 +263,14 @@ module load_places_proof
     end
 
     function automatic logic counts(countdown_t count, number_t turns, number_t turn);
-        counts = count.left == turns - 1 - turn && count.last == (turn == turns - 1) && turn >= 0 && turn < turns
-            && count.turns_less_one == turns - 1 && count.single == (turns == 1);
+        counts = count.remaining == turns - 1 - turn && count.last == (turn == turns - 1) && turn >= 0 && turn < turns
+            && count.initial_remaining == turns - 1 && count.initial_last == (turns == 1);
     endfunction
     function automatic logic complete(number_t end_of_strides);  // all map rows before it are loaded
-        complete = load_q >= end_of_strides || load_q * pass.stride >= map_end;
+        complete = load_stride >= end_of_strides || load_stride * pass.stride >= map_end;
     endfunction
     logic more, loads, comes_there, stored_there;
-    assign comes_there = coming[bank] && number_t'(coming_address[bank]) == place;
+    assign comes_there = early_store[bank] && number_t'(early_store_address[bank]) == place;
     assign stored_there = store[bank] && number_t'(store_address[bank]) == place;
     word_t stored;
     assign more = round == 0 && tile < last_tile;
@@ -286,7 +286,7 @@ module load_places_proof
         assert (stride >= 0 && stride < STRIDES && phase >= 0 && phase < MOST && word >= 0 && word < ROW_DEPTH);
         assert (!loading || runs);
         assert (!feeding || (runs && is_tile));
-        if (runs && !is_tile) assert (feeds_left == 0);
+        if (runs && !is_tile) assert (remaining_feeds == 0);
         if (running) begin
             // The state of the module.
             assert (is_first || is_tile || is_between);
@@ -295,30 +295,30 @@ module load_places_proof
             if (is_between) assert (more && pass.overlap == 0);
             if (is_first || (begins && !is_between)) assert (end_stride == end_of(round == 0 ? tile : last_tile));
             else assert (end_stride == end_of(more ? tile + 1 : round == 0 ? tile : last_tile));
-            assert (load_q >= 0 && load_q < end_stride + strides && (!begins || load_q <= end_stride));
+            assert (load_stride >= 0 && load_stride < end_stride + strides && (!begins || load_stride <= end_stride));
             assert (counts(load_words, pass.row_words, load_word) && counts(load_phases, pass.phases, load_phase));
             assert (load_offset == load_phase * pass.row_words + load_word);
-            assert (next_group == group_rows - pass.phases + 1 && group_after == next_group + group_rows);
+            assert (rows_to_next_group == group_rows - pass.phases + 1 && rows_to_group_after == rows_to_next_group + group_rows);
             assert (group_rows == strides * pass.stride && tile_rows == ROWS * pass.stride && map_end_now == map_end);
             assert (tile_words == pass.tile_blocks * pass.block_words);
-            if (returns || follows) assert (load_row == (load_q + (follows ? returned : 0)) * pass.stride);
-            if (follows) assert (returned_rows == returned * pass.stride);
-            if (begins || runs) assert (load_row == load_q * pass.stride + load_phase);
-            assert (load_bank == (load_q + turned) % ROWS && load_slot == slot[(load_q+turned)/ROWS]);
-            if (!runs || !loads_left) assert (load_phase == 0 && load_word == 0);
+            if (returns || follows) assert (load_row == (load_stride + (follows ? returned : 0)) * pass.stride);
+            if (follows) assert (rewind_rows == returned * pass.stride);
+            if (begins || runs) assert (load_row == load_stride * pass.stride + load_phase);
+            assert (load_bank == (load_stride + rotation) % ROWS && load_slot == slot[(load_stride+rotation)/ROWS]);
+            if (!runs || !group_pending) assert (load_phase == 0 && load_word == 0);
             if (ON_CHIP) begin
                 assert (counts(load_columns, pass.burst_words, column_loaded));
                 assert (piece_loaded >= 0 && piece_loaded < pass.bursts);
                 assert (load_word == few(piece_loaded, pass.burst_words) + column_loaded);
-                assert (load_lap == pass.in_base + laps_of((load_q + turned) / ROWS * pass.stride - pass.in_lap));
+                assert (load_lap == pass.in_base + laps_of((load_stride + rotation) / ROWS * pass.stride - pass.in_lap));
                 assert (load_piece == load_lap + few(piece_loaded, pass.in_block_pitch));
                 assert (load_place == load_piece + column_loaded);
                 assert (pass.stride == 1 || turned_by_one == zero_bank[0]);
                 if (begins || runs) assert (pass.stride == 1 || lower == (load_phase[0] != zero_bank[0]));
             end
             if (runs) begin
-                assert (loads_left == (loads && !complete(end_stride)));
-                assert (loads_next == (load_q + strides < end_stride && (load_q + strides) * pass.stride < map_end));
+                assert (group_pending == (loads && !complete(end_stride)));
+                assert (next_group_pending == (load_stride + strides < end_stride && (load_stride + strides) * pass.stride < map_end));
             end
             if (is_tile) assert (complete(end_of(round == 0 ? tile : last_tile)));
             if (is_between) assert (complete(end_of(tile)));
@@ -328,7 +328,7 @@ module load_places_proof
                 assert (ky == fed_stride * pass.stride + fed_phase && fed_stride >= 0 && fed_stride <= pass.ahead);
                 assert (counts(kernel_rows, pass.kernel_height, ky) && counts(kernel_phases, pass.stride, fed_phase));
                 assert (phase_offset == fed_phase * pass.row_words);
-                assert (turn == (fed_stride + turned) % ROWS && feed_slot == slot[tile+(fed_stride+turned)/ROWS]);
+                assert (feed_bank == (fed_stride + rotation) % ROWS && feed_slot == slot[tile+(fed_stride+rotation)/ROWS]);
             end
             assert (start_block_offset == start_block * pass.block_words);
             if (runs) assert (block_offset == block * pass.block_words && tile_block_offset == tile_block * pass.block_words);
@@ -345,10 +345,10 @@ module load_places_proof
         if ({low[2:0], next[2:0]} != '0 || ({low, next} != '0 && !begins)) assert (have[2]);
         if (follows || idle) assert ({low[0], next[0]} == '0);
         if (idle) assert ({low[1], next[1]} == '0);
-        if (begins) assert (coming == '0);
-        if (have[0] && !ON_CHIP) assert (arrived[bank] == coming_word);
-        if (have[0] && ON_CHIP && in_piece) assert (kept_address[map_bank] == map_place);
-        if (have[0] && ON_CHIP && pass.stride == 2) assert (coming_lower == (phase[0] != zero_bank[0]));
+        if (begins) assert (early_store == '0);
+        if (have[0] && !ON_CHIP) assert (early_words[bank] == coming_word);
+        if (have[0] && ON_CHIP && in_piece) assert (buffer_read_address[map_bank] == map_place);
+        if (have[0] && ON_CHIP && pass.stride == 2) assert (early_lower == (phase[0] != zero_bank[0]));
         if (have[1] && ON_CHIP && pass.stride == 2) assert (store_lower == (phase[0] != zero_bank[0]));
         if (have[1]) assert (stored_words[bank] == given);
         if (running && live) begin
@@ -358,15 +358,15 @@ module load_places_proof
         end
         // The word in the stages of a step.
         for (int m = 0; m < ROWS; m++) begin
-            automatic number_t at = (m + number_t'(s1_turn)) % ROWS, from = at < number_t'(s1_turn) ? s1_beyond : s1_here;
-            automatic number_t of_bank = (m + number_t'(s2_turn)) % ROWS, of_three = (m + number_t'(s3_turn)) % ROWS;
-            automatic logic is_odd = of_bank < number_t'(s2_turn) ? s2_beyond_odd : s2_here_odd;
+            automatic number_t at = (m + number_t'(s1_bank)) % ROWS, from = at < number_t'(s1_bank) ? s1_next_slot_address : s1_slot_address;
+            automatic number_t of_bank = (m + number_t'(s2_bank)) % ROWS, of_three = (m + number_t'(s3_bank)) % ROWS;
+            automatic logic is_odd = of_bank < number_t'(s2_bank) ? s2_next_slot_odd : s2_slot_odd;
             if (low[0][m]) assert (have[2] && live && bank == at && place == from);
             if (next[0][m]) assert (have[2] && live && bank == at && place == from + 1 && s1_next);
             if (low[1][m]) assert ((is_odd ? odd[of_bank] : even[of_bank]) == value);
             if (next[1][m]) assert ((is_odd ? even[of_bank] : odd[of_bank]) == value);
-            if (low[2][m]) assert (number_t'(s3_turn) < ROWS && s3_words[of_three][s3_odd[m]] == value);
-            if (next[2][m]) assert (number_t'(s3_turn) < ROWS && s3_words[of_three][!s3_odd[m]] == value);
+            if (low[2][m]) assert (number_t'(s3_bank) < ROWS && s3_words[of_three][s3_odd[m]] == value);
+            if (next[2][m]) assert (number_t'(s3_bank) < ROWS && s3_words[of_three][!s3_odd[m]] == value);
             if (low[3][m]) assert (s4_words[m][s4_odd[m]] == value);
             if (next[3][m]) assert (s4_words[m][!s4_odd[m]] == value);
             // True if the row is in the map.
@@ -379,7 +379,7 @@ module load_places_proof
     end
 endmodule
 bind load load_places_proof proof (
-    .*, .stored_words(stored), .turned_by_one(turned), .idle(state == IDLE), .begins(state == BEGIN), .runs(state == RUN), .returns(state == RETURN), .follows(state == NEXT),
+    .*, .stored_words(store_words), .turned_by_one(extra_rotation), .idle(state == IDLE), .begins(state == BEGIN), .runs(state == RUN), .returns(state == REWIND), .follows(state == NEXT),
     .map_end_now(map_end), .is_first(phase == FIRST),
     .is_tile(phase == TILE), .is_between(phase == BETWEEN), .even_0(banks[0].even_words.memory),
     .odd_0(banks[0].odd_words.memory), .even_1(banks[1].even_words.memory), .odd_1(banks[1].odd_words.memory),

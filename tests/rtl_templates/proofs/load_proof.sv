@@ -24,12 +24,12 @@ module load_proof
     input logic is_between,  // phases
     input number_t round,
     input number_t tile,
-    input number_t feeds_left,
-    input logic loads_left,
+    input number_t remaining_feeds,
+    input logic group_pending,
     input logic feeding,
     input logic loading,
     input logic room,
-    input logic [MAP_PORTS-1:0] awaited,
+    input logic [MAP_PORTS-1:0] port_needed,
     input logic [4:0] under_way,  // stages with a step, the first one lowest
     input logic [4:0] asked,
     input logic [7:0] held,
@@ -96,18 +96,18 @@ module load_proof
             assert (rounds == 0 || (resident && rounds < pass.channel_tiles));
             assert (fed == 0 || phase == TILE);
             assert (fed >= 0 && fed <= pass.row_feeds && (!begins || fed == 0));
-            if (runs) assert (feeds_left == (phase == TILE ? pass.row_feeds - fed : 0));
+            if (runs) assert (remaining_feeds == (phase == TILE ? pass.row_feeds - fed : 0));
             if (is_between) assert (rounds == 0 && !last_tile && between);
             if (returns || follows) assert (fed == (phase == TILE ? pass.row_feeds : 0));
         end
         // The reasons for waiting.
-        assert (rows_ready == (loading ? awaited : '0));
+        assert (rows_ready == (loading ? port_needed : '0));
         if (runs && fed < pass.row_feeds && phase == TILE && !feeding) assert (!room);
-        if (runs && loads_left && !loading) assert ((awaited & ~rows_valid) != '0);
+        if (runs && group_pending && !loading) assert ((port_needed & ~rows_valid) != '0);
         if (running && held == 0 && staged == 0) assert (room);
     end
 endmodule
 bind load load_proof proof (.*,
-    .idle(state == IDLE), .begins(state == BEGIN), .runs(state == RUN), .returns(state == RETURN), .follows(state == NEXT),
+    .idle(state == IDLE), .begins(state == BEGIN), .runs(state == RUN), .returns(state == REWIND), .follows(state == NEXT),
     .is_first(phase == FIRST), .is_tile(phase == TILE), .is_between(phase == BETWEEN),
     .under_way({s5_valid, s4_valid, s3_valid, s2_valid, s1_valid}), .asked(steps.proof.asked[4:0]), .held(8'(steps.count)));

@@ -19,7 +19,7 @@ module pe_array_proof
     input logic sums_ready,
     // inside
     input logic first,
-    input countdown_t left,
+    input countdown_t position_steps,
     input logic [LATENCY-1:0][2:0] stages,  // valid, first, last
     input logic [ROWS-1:0][2:0] control,
     input logic [ROWS-1:0] complete,  // sums that enter a row's FIFO
@@ -71,8 +71,8 @@ module pe_array_proof
         assert (activations_ready == weights_ready);
         if (activations_ready) assert (activations_valid && weights_valid);
         assert (step >= 0 && step < was_steps);
-        assert (first == (step == 0) && left.last == (step == was_steps - 1) && left.left == was_steps - 1 - step);
-        assert (left.turns_less_one == was_steps - 1 && left.single == (was_steps == 1));
+        assert (first == (step == 0) && position_steps.last == (step == was_steps - 1) && position_steps.remaining == was_steps - 1 - step);
+        assert (position_steps.initial_remaining == was_steps - 1 && position_steps.initial_last == (was_steps == 1));
         for (int m = 0; m < ROWS; m++) assert (counts[m] + under_way[m] == balance);
         for (int i = 0; i < LATENCY; i++) assert (!stages[i][2] || asked[i]);
         if (complete[0]) assert (asked[LATENCY]);
@@ -87,6 +87,6 @@ module pe_array_proof
         if (eager && !start && activations_valid && weights_valid) assert (activations_ready);
     end
 endmodule
-bind pe_array pe_array_proof #(.LATENCY(LATENCY), .ROOM(WAITING)) proof (.*, .stages(issued.some.stages),
+bind pe_array pe_array_proof #(.LATENCY(LATENCY), .ROOM(ROW_WAIT)) proof (.*, .stages(issued.some.stages),
     .complete({rows[2].row_sums_valid, rows[1].row_sums_valid, rows[0].row_sums_valid}),
     .counts({8'(rows[2].complete.count), 8'(rows[1].complete.count), 8'(rows[0].complete.count)}));

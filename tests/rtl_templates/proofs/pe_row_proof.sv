@@ -29,4 +29,4 @@ module pe_row_proof
     always_comb if (began) for (int f = 0; f < FIELDS; f++) assert (parts[f] == was[f]);
 endmodule
 bind pe_row pe_row_proof #(.FIELDS(FIELDS), .FIELD_BITS(FIELD_BITS)) proof (
-    .clk, .sum(together[0].chain[0].sum), .parts(together[0].parts));
+    .clk, .sum(column_group[0].chain[0].sum), .parts(column_group[0].parts));

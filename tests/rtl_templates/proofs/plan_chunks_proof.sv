@@ -16,21 +16,21 @@ module plan_chunks_proof
     input tile_rows_t rows_now,
     input number_t row,
     input number_t channel,
-    input number_t rows_above,
-    input number_t left,
+    input number_t first_row,
+    input number_t remaining,
     input number_t x,
     input number_t first_block,
     input number_t block_offset,
     input number_t column_offset,
     input number_t tile_pitch,
-    input number_t even_pitch,
+    input number_t shared_pitch,
     input number_t saved_now,
-    input number_t saved_words,
-    input logic settled
+    input number_t output_row_words,
+    input logic products_valid
 );
     localparam number_t MOST = 4;
     logic began = 1'b0, more, waited, idled, last_row, last_channel, last_piece, resident, started;
-    number_t rows, channels, pieces, saved;  // completed tiles and pieces; completed rows of the map
+    number_t rows, channels, pieces, output_rows;  // completed tiles and pieces; completed rows of the map
     pass_t was_pass;
     chunk_t was_chunk;
     assign resident = pass.inputs_resident != 0;
@@ -54,14 +54,14 @@ module plan_chunks_proof
         if (reset) more <= 1'b0;
         else if (start) begin
             more <= 1'b1;
-            {rows, channels, pieces, saved} <= '0;
+            {rows, channels, pieces, output_rows} <= '0;
         end else if (chunk_valid && chunk_ready) begin
             pieces <= last_piece ? 0 : pieces + 1;
             if (last_piece) begin
                 if (last_row && last_channel) more <= 1'b0;
                 if (resident || last_channel) begin
                     rows <= last_row ? 0 : rows + 1;
-                    saved <= last_row ? 0 : saved + chunk.rows;
+                    output_rows <= last_row ? 0 : output_rows + chunk.rows;
                 end
                 if (!resident || last_row) channels <= last_channel ? 0 : channels + 1;
             end
@@ -86,26 +86,26 @@ module plan_chunks_proof
         if (idled) assert (chunk_valid);
         if (chunk_valid) begin
             assert (chunk.columns == minimum(CHUNK, pass.save_width - pieces * CHUNK) && chunk.columns > 0);
-            assert (chunk.rows == rows_now.saved && chunk.row_offset == times(pass.out_row_pitch, saved));
+            assert (chunk.rows == rows_now.output_rows && chunk.row_offset == address_product(pass.out_row_pitch, output_rows));
             assert (chunk.blocks == minimum(TILE_BLOCKS, pass.out_blocks - first_channel / LANES));
             assert (chunk.odd == (first_channel % LANES != 0));
-            assert (chunk.offset == times(pass.out_block_pitch, first_channel / LANES)
+            assert (chunk.offset == address_product(pass.out_block_pitch, first_channel / LANES)
                 + pieces * result_words(pass.value_words, CHUNK));
-            assert (chunk.bank == (pass.out_turn + saved) % ROWS);
-            assert (chunk.lap == times(pass.out_row_pitch, (pass.out_turn + saved) / ROWS));
+            assert (chunk.bank == (pass.out_turn + output_rows) % ROWS);
+            assert (chunk.lap == address_product(pass.out_row_pitch, (pass.out_turn + output_rows) / ROWS));
         end
-        assert (tile_pitch == times(was_pass.out_block_pitch, TILE_BLOCKS));
+        assert (tile_pitch == address_product(was_pass.out_block_pitch, TILE_BLOCKS));
         // The state of the module.
         if (more) begin
-            assert (left == tiles_left * width + width - pieces && chunk_valid == settled);
-            assert (row == rows && channel == channels && rows_above == rows * ROWS && x == pieces * CHUNK);
+            assert (remaining == tiles_left * width + width - pieces && chunk_valid == products_valid);
+            assert (row == rows && channel == channels && first_row == rows * ROWS && x == pieces * CHUNK);
             assert (rows >= 0 && rows < pass.row_tiles && channels >= 0 && channels < pass.channel_tiles);
-            assert (pieces >= 0 && pieces < width && saved >= 0 && saved <= rows * ROWS);
-            assert (first_block == first_channel / LANES && block_offset == times(pass.out_block_pitch, first_block));
-            if (!started) assert (even_pitch == number_t'(tile_pitch - (HALF_BLOCKS ? pass.out_block_pitch : 0)));
-            if (settled) assert (saved_now == rows_now.saved && saved_words == times(pass.out_row_pitch, rows_now.saved));
-            if (pieces != 0) assert (settled);
+            assert (pieces >= 0 && pieces < width && output_rows >= 0 && output_rows <= rows * ROWS);
+            assert (first_block == first_channel / LANES && block_offset == address_product(pass.out_block_pitch, first_block));
+            if (!started) assert (shared_pitch == number_t'(tile_pitch - (HALF_BLOCKS ? pass.out_block_pitch : 0)));
+            if (products_valid) assert (saved_now == rows_now.output_rows && output_row_words == address_product(pass.out_row_pitch, rows_now.output_rows));
+            if (pieces != 0) assert (products_valid);
         end
     end
 endmodule
-bind plan_chunks plan_chunks_proof proof (.*, .rows_now(rows), .saved_now(saved));
+bind plan_chunks plan_chunks_proof proof (.*, .rows_now(rows), .saved_now(output_rows));

@@ -13,11 +13,11 @@ module plan_tiles_proof
     input pool_tile_t tile,
     input number_t row,
     input number_t channel,
-    input number_t rows_above
+    input number_t first_row
 );
     localparam number_t MOST = 8;
     logic began = 1'b0, more, waited, last_row, last_channel, resident, halving, lagging, started;
-    number_t rows, channels, saved;  // completed
+    number_t rows, channels, output_rows;  // completed
     pass_t was_pass;
     pool_tile_t was_tile;
     assign resident = pass.inputs_resident != 0;
@@ -41,12 +41,12 @@ module plan_tiles_proof
         if (reset) more <= 1'b0;
         else if (start) begin
             more <= 1'b1;
-            {rows, channels, saved} <= '0;
+            {rows, channels, output_rows} <= '0;
         end else if (tile_valid && tile_ready) begin
             if (last_row && last_channel) more <= 1'b0;
             if (resident || last_channel) begin
                 rows <= last_row ? 0 : rows + 1;
-                saved <= last_row ? 0 : saved + tile.rows.saved;
+                output_rows <= last_row ? 0 : output_rows + tile.rows.output_rows;
             end
             if (!resident || last_row) channels <= last_channel ? 0 : channels + 1;
         end
@@ -67,13 +67,14 @@ module plan_tiles_proof
         if (more) begin
             assert (tile.channel == channels && tile.last == (last_row && last_channel));
             assert (tile.rows.rows > 0 && tile.rows.rows == minimum(ROWS, pass.out_height - rows * ROWS));
-            assert (tile.rows.saved > 0 && saved == above);
-            if (last_row) assert (saved + tile.rows.saved == height);
-            assert ((tile.last_group + 1) * SAVE_ROWS >= tile.rows.saved && tile.last_group * SAVE_ROWS < tile.rows.saved);
-            // The kept row above the tile's first window, if any, and its place among the kept rows of all channel tiles.
-            assert (tile.rows.kept == number_t'((lagging && rows > 0) || (halving && (rows * ROWS) % 2 == 1)));
-            assert (tile.kept_address == (resident ? 0 : channels * pass.save_width));
-            assert (row == rows && channel == channels && rows_above == rows * ROWS);
+            assert (tile.rows.output_rows > 0 && output_rows == above);
+            if (last_row) assert (output_rows + tile.rows.output_rows == height);
+            assert ((tile.last_group + 1) * SAVE_ROWS >= tile.rows.output_rows && tile.last_group * SAVE_ROWS < tile.rows.output_rows);
+            // The kept row above the tile's first window, if any, and its place among the kept rows of all channel
+            // tiles.
+            assert (tile.rows.stored_rows == number_t'((lagging && rows > 0) || (halving && (rows * ROWS) % 2 == 1)));
+            assert (tile.stored_address == (resident ? 0 : channels * pass.save_width));
+            assert (row == rows && channel == channels && first_row == rows * ROWS);
             assert (rows >= 0 && rows < pass.row_tiles && channels >= 0 && channels < pass.channel_tiles);
         end
     end

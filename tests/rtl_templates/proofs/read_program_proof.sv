@@ -19,7 +19,7 @@ module read_program_proof
     input logic pass_ready,
     input pass_t pass,
     input logic idle,
-    input logic [31:0] left,
+    input logic [31:0] remaining,
     input countdown_t words
 );
     logic began = 1'b0, busy, asked, waited, command_waited;
@@ -36,7 +36,7 @@ module read_program_proof
         else if (!busy) begin
             busy <= start && count != 0;
             total <= count;
-            address <= times(first, PASS_WORDS);
+            address <= address_product(first, PASS_WORDS);
             {given, came, asked} <= '0;
         end else begin
             if (command_valid && command_ready) asked <= 1'b1;
@@ -58,10 +58,10 @@ module read_program_proof
         if (waited) assert (pass_valid && pass == was_pass);
         if (command_waited) assert (command_valid && command_address == was_address);
         if (busy) begin
-            assert (given < total && left == total - given && came <= PASS_WORDS && (asked || came == 0));
+            assert (given < total && remaining == total - given && came <= PASS_WORDS && (asked || came == 0));
             assert (command_address == address);
-            assert (words.turns_less_one == PASS_WORDS - 1 && !words.single && words.last == (words.left == 0));
-            assert (words.left == (came == PASS_WORDS ? PASS_WORDS - 1 : PASS_WORDS - 1 - came));
+            assert (words.initial_remaining == PASS_WORDS - 1 && !words.initial_last && words.last == (words.remaining == 0));
+            assert (words.remaining == (came == PASS_WORDS ? PASS_WORDS - 1 : PASS_WORDS - 1 - came));
         end
     end
 endmodule

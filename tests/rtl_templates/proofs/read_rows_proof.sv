@@ -58,9 +58,9 @@ module read_rows_proof
             end
         end
     end
-    function automatic logic counts(countdown_t count, number_t turns, number_t turn);
-        counts = count.left == turns - 1 - turn && count.last == (turn == turns - 1) && turn >= 0 && turn < turns
-            && count.turns_less_one == turns - 1 && count.single == (turns == 1);
+    function automatic logic counts(countdown_t count, number_t iterations, number_t turn);
+        counts = count.remaining == iterations - 1 - turn && count.last == (turn == iterations - 1) && turn >= 0 && turn < iterations
+            && count.initial_remaining == iterations - 1 && count.initial_last == (iterations == 1);
     endfunction
     always_comb begin
         if (!began) assume (reset);

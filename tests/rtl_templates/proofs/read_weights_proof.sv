@@ -13,20 +13,20 @@ module read_weights_proof
     input logic command_ready,
     input logic [31:0] command_address,
     input logic [31:0] command_words,
-    input number_t left,
-    input logic next_wanted,
+    input number_t remaining,
+    input logic next_pending,
     input number_t tile,
     input number_t offset
 );
     localparam number_t MOST = 7;
     logic began = 1'b0, more, waited, started;
-    number_t loaded, own, own_tile;  // requested tiles; the pass's own tiles; the next of its own
+    number_t loaded, pass_pending, own_tile;  // requested tiles; the pass's own tiles; the next of its own
     logic [31:0] was_address, was_words;
     pass_t was_pass;
     weight_plan_t was_plan;
     logic is_own;
-    assign own = plan.loads + number_t'(plan.first);
-    assign is_own = loaded < own;
+    assign pass_pending = plan.loads + number_t'(plan.first);
+    assign is_own = loaded < pass_pending;
 
     always_ff @(posedge clk) begin
         began <= 1'b1;
@@ -38,13 +38,13 @@ module read_weights_proof
         was_words <= command_words;
         if (reset) more <= 1'b0;
         else if (start) begin
-            more <= own != 0 || plan.next_beats != 0;
+            more <= pass_pending != 0 || plan.next_beats != 0;
             loaded <= 0;
             own_tile <= plan.first || pass.channel_tiles == 1 ? 0 : 1;
         end else if (command_valid && command_ready) begin
             loaded <= loaded + 1;
             own_tile <= own_tile == pass.channel_tiles - 1 ? 0 : own_tile + 1;
-            if (loaded + 1 == own + number_t'(plan.next_beats != 0)) more <= 1'b0;
+            if (loaded + 1 == pass_pending + number_t'(plan.next_beats != 0)) more <= 1'b0;
         end
     end
     always_comb begin
@@ -61,8 +61,8 @@ module read_weights_proof
             assert (number_t'(command_address)
                 == (is_own ? number_t'(pass.weights_base + own_tile * pass.tile_beats) : plan.next_base));
             assert (number_t'(command_words) == (is_own ? pass.tile_beats : plan.next_beats));
-            assert (loaded >= 0 && loaded < own + number_t'(plan.next_beats != 0));
-            assert (left == own - (is_own ? loaded : own) && next_wanted == (plan.next_beats != 0));
+            assert (loaded >= 0 && loaded < pass_pending + number_t'(plan.next_beats != 0));
+            assert (remaining == pass_pending - (is_own ? loaded : pass_pending) && next_pending == (plan.next_beats != 0));
             if (is_own) assert (tile == own_tile && offset == number_t'(own_tile * pass.tile_beats));
             assert (own_tile >= 0 && own_tile < pass.channel_tiles);
         end

@@ -13,17 +13,17 @@ module requantise_constants_proof
     // inside
     input logic [2:0] state,
     input number_t tile,
-    input countdown_t left,
-    input logic [COLUMNS-1:0] turn,
-    input logic looks_up,
-    input logic taken,
-    input logic stored,
+    input countdown_t remaining,
+    input logic [COLUMNS-1:0] column_select,
+    input logic uses_table,
+    input logic group_taken,
+    input logic constant_written,
     input channel_t kept_0,
     input channel_t kept_1,
     input logic [$bits(channel_t)-1:0] memory_0[CHANNEL_TILES],
     input logic [$bits(channel_t)-1:0] memory_1[CHANNEL_TILES]
 );
-    localparam logic [2:0] IDLE = 0, ASK = 1, READ = 2, RUN = 5;
+    localparam logic [2:0] IDLE = 0, REQUEST = 1, READ = 2, RUN = 5;
     logic began = 1'b0, known, shown;
     pass_t was_pass;
     number_t came, channel, any;  // constants so far; the channel. any: undriven, so that the solver chooses it
@@ -36,9 +36,9 @@ module requantise_constants_proof
         was_pass <= pass;
         channel <= began ? channel : any;
         if (state == IDLE) came <= 0;
-        else if (stored) came <= came + 1;
-        if (stored && came == channel) its <= channel_t'(constant[$bits(channel_t)-1:0]);
-        shown <= began && taken && group.channel == channel >>> 1 && known;
+        else if (constant_written) came <= came + 1;
+        if (constant_written && came == channel) its <= channel_t'(constant[$bits(channel_t)-1:0]);
+        shown <= began && group_taken && group.channel == channel >>> 1 && known;
         shown_its <= its;
     end
     always_comb begin
@@ -50,22 +50,22 @@ module requantise_constants_proof
     end
     always_comb if (began) begin
         assert (channel >= 0 && channel < COLUMNS * CHANNEL_TILES);
-        assert (state == IDLE || state == ASK || state == READ || state == RUN);
+        assert (state == IDLE || state == REQUEST || state == READ || state == RUN);
         if (state != IDLE) begin
-            assert (!looks_up && came >= 0 && came <= pass.channels);
+            assert (!uses_table && came >= 0 && came <= pass.channels);
             // The next column, and the next channel tile.
-            assert (turn == (came[0] ? 2'b10 : 2'b01) && tile == came >>> 1);
+            assert (column_select == (came[0] ? 2'b10 : 2'b01) && tile == came >>> 1);
         end
-        if (state == ASK) assert (came == 0);
-        if (state == ASK || state == READ) begin
-            assert (came < pass.channels && left.left == pass.channels - 1 - came);
-            assert (left.last == (left.left == 0));
+        if (state == REQUEST) assert (came == 0);
+        if (state == REQUEST || state == READ) begin
+            assert (came < pass.channels && remaining.remaining == pass.channels - 1 - came);
+            assert (remaining.last == (remaining.remaining == 0));
         end
         if (state == RUN) assert (came == pass.channels);  // all have arrived before a group is accepted
-        if (taken) assert (state == RUN);
+        if (group_taken) assert (state == RUN);
         if (known) assert (in_memory == its);
         if (shown) assert ((channel[0] ? kept_1 : kept_0) == shown_its);
     end
 endmodule
-bind requantise requantise_constants_proof proof (.*, .state(3'(state)), .kept_0(columns[0].kept), .kept_1(columns[1].kept),
+bind requantise requantise_constants_proof proof (.*, .state(3'(state)), .kept_0(columns[0].channel_constants), .kept_1(columns[1].channel_constants),
     .memory_0(columns[0].constants.memory), .memory_1(columns[1].constants.memory));

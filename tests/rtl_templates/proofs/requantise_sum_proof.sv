@@ -12,7 +12,7 @@ module requantise_sum_proof
     input logic signed [BIASED_BITS-1:0] biased,
     input logic signed [16:0] factor,
     input logic signed [48:0] product,
-    input logic signed [48:0] offered
+    input logic signed [48:0] product_with_offset
 );
     logic [3:0] began = '0;
     logic late;
@@ -28,7 +28,7 @@ module requantise_sum_proof
         s1_sum <= sum;
         s2_biased <= s1_biased;
         if (late) s2_factor <= {constants.late_sign, constants.multiplier};
-        else s2_factor <= {1'b0, s1_biased[BIASED_BITS-1] ? constants.negative : constants.multiplier};
+        else s2_factor <= {1'b0, s1_biased[BIASED_BITS-1] ? constants.negative_multiplier : constants.multiplier};
         s3_product <= biased * factor;
         s4_product <= s3_product;
         s5_offered <= product + 49'(offset);
@@ -36,7 +36,7 @@ module requantise_sum_proof
     always_comb begin
         if (began[1]) assert (biased == s2_biased && factor == s2_factor);
         if (began[1]) assert (product == s4_product);
-        if (began[0]) assert (offered == (LATE_OFFSETS == 0 ? product : s5_offered));
+        if (began[0]) assert (product_with_offset == (LATE_OFFSETS == 0 ? product : s5_offered));
     end
 endmodule
 bind requantise_sum requantise_sum_proof proof (.*);

@@ -51,7 +51,7 @@ from scheduler.systolic.model.ddr_shares import ROWS, WEIGHTS
 from scheduler.systolic.model.grid import REQUANTISER_BYTES, PassGrid, RowLoad, Times, ceiling, latest
 from scheduler.systolic.model.phases import Expected, RowPhase, TileTraffic, WeightPhase
 from scheduler.systolic.model.progress import changed
-from scheduler.systolic.shape import LayerShape, moved_together
+from scheduler.systolic.shape import LayerShape, row_strides_per_cycle
 
 REGION = 4
 """Cycles of the hand-shakes around a DATAFLOW region (region_start + region_stop of the trace's Fabric)."""
@@ -170,7 +170,7 @@ class HlsEngine:
 
     def least_fill(self, shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr: DdrTiming) -> int:
         """Return a lower bound of a pass's cycles before the array's first step; see ``_first_rows``."""
-        groups = ceil_div(rows + shape.ahead, moved_together(shape, rows) if shape.from_chip else map_ports)
+        groups = ceil_div(rows + shape.ahead, row_strides_per_cycle(shape, rows) if shape.from_chip else map_ports)
         loaded = groups * shape.phases * row_words + 2 * LOAD_STAGES
         if shape.from_chip:
             return loaded

@@ -14,7 +14,7 @@ the engine in SystemVerilog.
 
 from __future__ import annotations
 
-from contract.formulas import LEAPS
+from contract.formulas import MAX_STRIDED_ROWS
 from contract.geometry import RESULT_BITS, SUM_BITS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import product_luts
@@ -57,11 +57,11 @@ def _rows(array: Array) -> Fabric:
 def leaping_rows(array: Array) -> Fabric:
     """Return the LUTs of the multiplexers that read feature maps from a map buffer on chip with a stride above 2.
 
-    It selects LEAPS words, each from any bank of the map buffer. Each bank of the row buffer then takes one of these
-    words, and each bank of the map buffer takes one of their addresses.
+    It selects MAX_STRIDED_ROWS words, each from any bank of the map buffer. Each bank of the row buffer then takes one
+    of these words, and each bank of the map buffer takes one of their addresses.
     """
-    chosen = LEAPS * 8 * array.word_bytes * ceil_div(array.rows - 1, 3)
-    dealt = array.rows * (8 * array.word_bytes + ADDRESS_BITS) * ceil_div(LEAPS - 1, 3)
+    chosen = MAX_STRIDED_ROWS * 8 * array.word_bytes * ceil_div(array.rows - 1, 3)
+    dealt = array.rows * (8 * array.word_bytes + ADDRESS_BITS) * ceil_div(MAX_STRIDED_ROWS - 1, 3)
     return Fabric((array.map_stride > 2) * (chosen + dealt), 0)
 
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from scheduler.systolic.engines.hls.fifos import FIFO_DEPTH
 from scheduler.systolic.model.ddr_shares import save_ports
-from scheduler.systolic.model.grid import BURSTS_TOGETHER, PassGrid, Times, ceiling, latest
+from scheduler.systolic.model.grid import BURSTS_PER_GROUP, PassGrid, Times, ceiling, latest
 from scheduler.systolic.shape import LayerShape, adds_from_ddr
 
 ARRANGE_STAGES = 7
@@ -77,7 +77,7 @@ def uses_ports(shape: LayerShape) -> bool:
 
 
 def leaving_rows(grid: PassGrid) -> Times:
-    """Return how many rows of output words arrange writes per iteration (saver/save.h, leave_together)."""
+    """Return how many rows of output words arrange writes per iteration (saver/save.h, output_rows_per_cycle)."""
     arrays = grid.arrays
     if grid.shape.added:
         return grid.flat(1.0)
@@ -148,13 +148,13 @@ def sent(grid: PassGrid, columns: Times, port_words: Times) -> Sent:
 def _sent(grid: PassGrid, columns: Times, port_words: Times) -> Sent:
     latency = grid.ddr.write_latency
     burst, bursts = columns * grid.shape.value_words, port_words / grid.shape.value_words
-    words, rounds = columns * port_words, ceiling(bursts / BURSTS_TOGETHER)
-    last, single = bursts - BURSTS_TOGETHER * (rounds - 1), rounds == 1
-    requested = np.minimum(bursts, BURSTS_TOGETHER)
-    answers = np.where(single, bursts, BURSTS_TOGETHER)
+    words, rounds = columns * port_words, ceiling(bursts / BURSTS_PER_GROUP)
+    last, single = bursts - BURSTS_PER_GROUP * (rounds - 1), rounds == 1
+    requested = np.minimum(bursts, BURSTS_PER_GROUP)
+    answers = np.where(single, bursts, BURSTS_PER_GROUP)
     # Cycles from the end of a round to the response to its last burst. The next round takes at least this long.
     answered = burst + latency + 1 - AWAITS - answers
-    full_round, last_round = BURSTS_TOGETHER * (burst + 2) + ROUND_CYCLES, last * (burst + 1) + answers + ROUND_CYCLES
+    full_round, last_round = BURSTS_PER_GROUP * (burst + 2) + ROUND_CYCLES, last * (burst + 1) + answers + ROUND_CYCLES
     late_last = np.where(single, 0, latest(0, answered - last_round))
     # Every second full round waits for responses. During this wait, the responses for the round after it arrive too.
     late = late_last + latest(0, rounds - 2) * latest(0, answered - full_round) / 2
@@ -180,10 +180,10 @@ def _sent(grid: PassGrid, columns: Times, port_words: Times) -> Sent:
 def _held(burst: Times, bursts: Times, late: Times, interval: Times) -> Times:
     """Return the cycles in which a writing port empties its full FIFO, including the starts of rounds of bursts
     meanwhile."""
-    rounds = ceiling(bursts / BURSTS_TOGETHER)
-    last, words = bursts - BURSTS_TOGETHER * (rounds - 1), burst * bursts
-    begun = np.clip(np.floor((FIFO_DEPTH - last * burst) / (BURSTS_TOGETHER * burst)) + 1, 0, rounds - 1)
-    held = FIFO_DEPTH + begun * (ROUND_CYCLES + BURSTS_TOGETHER + last) + np.minimum(begun, 1) * late
+    rounds = ceiling(bursts / BURSTS_PER_GROUP)
+    last, words = bursts - BURSTS_PER_GROUP * (rounds - 1), burst * bursts
+    begun = np.clip(np.floor((FIFO_DEPTH - last * burst) / (BURSTS_PER_GROUP * burst)) + 1, 0, rounds - 1)
+    held = FIFO_DEPTH + begun * (ROUND_CYCLES + BURSTS_PER_GROUP + last) + np.minimum(begun, 1) * late
     return np.where(words <= FIFO_DEPTH, interval * FIFO_DEPTH / words, held)
 
 

@@ -49,7 +49,7 @@ from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import REQUANTISER_BYTES, PassGrid, RowLoad, Times, latest
 from scheduler.systolic.model.phases import Expected, RowPhase, TileTraffic, WeightPhase
 from scheduler.systolic.model.progress import changed
-from scheduler.systolic.shape import LayerShape, moved_together, rows_in
+from scheduler.systolic.shape import LayerShape, row_strides_per_cycle, rows_in
 
 LEAST_SUMS, LEAST_RESULTS = 7, 9
 """Lower bounds of ``sums``, without the skew of the rows, and of ``results`` of a ``Stages``, in cycles.
@@ -163,7 +163,7 @@ class RtlEngine:
     def least_fill(self, shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr: DdrTiming) -> int:
         """Return a lower bound of the cycle at which a pass's first row tile is loaded (``_first_rows``)."""
         strides = ceil_div(rows_in(shape, rows, 1), shape.phases)
-        groups = ceil_div(strides, moved_together(shape, rows) if shape.from_chip else map_ports)
+        groups = ceil_div(strides, row_strides_per_cycle(shape, rows) if shape.from_chip else map_ports)
         loads = groups * shape.phases * row_words
         if shape.from_chip:
             return 1 + loads + LOADED

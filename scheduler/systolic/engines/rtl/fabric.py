@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from contract.formulas import LEAPS
+from contract.formulas import MAX_STRIDED_ROWS
 from contract.geometry import RESULT_BITS, SUM_BITS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import product_luts
@@ -137,12 +137,12 @@ def _load(array: Array) -> Fabric:
 def _moved(array: Array) -> Fabric:
     """Return the LUTs and FFs with which module load copies words from a map buffer to the banks of the row buffer.
 
-    With stride 2 it is the word of one of three banks. With larger strides, words of LEAPS row strides are read per
-    cycle, each from any bank, and each bank of the row buffer takes one of them.
+    With stride 2 it is the word of one of three banks. With larger strides, words of MAX_STRIDED_ROWS row strides are
+    read per cycle, each from any bank, and each bank of the row buffer takes one of them.
     """
     word = 8 * array.word_bytes
     steps = _times(array.rows, STEPPING_ROW + Fabric(word, 0))
-    chosen = LEAPS * word * _muxes(array.rows) + array.rows * word * _muxes(LEAPS)
+    chosen = MAX_STRIDED_ROWS * word * _muxes(array.rows) + array.rows * word * _muxes(MAX_STRIDED_ROWS)
     leaps = LEAPING + _times(array.rows, LEAPING_ROW) + Fabric(chosen, 0)
     return _times(1 * (array.map_stride > 1), steps) + _times(1 * (array.map_stride > 2), leaps)
 
@@ -183,9 +183,9 @@ def _delays(array: Array) -> Fabric:
     steps = [row + place for row in range(array.rows) for place in places]
     if array.dsp_clock == 1:
         return _delayed([*((place, weights) for place in places), *((step, values) for step in steps)])
-    # operand and deal_weights delay by cycles of the fabric's clock and one more, then by cycles of the DSPs' clock. A
-    # multiplexer selects one half of the weights. take_sums has one or two registers of the DSPs' clock per sum, and
-    # then the registers of two sums.
+    # operand and distribute_weights delay by cycles of the fabric's clock and one more, then by cycles of the DSPs'
+    # clock. A multiplexer selects one half of the weights. capture_sums has one or two registers of the DSPs' clock per
+    # sum, and then the registers of two sums.
     crossing = [(1 + place // 2, weights) for place in places] + [(1 + step // 2, values) for step in steps]
     fast = [(place % 2, weights // 2) for place in places] + [(1 + step % 2, values) for step in steps]
     chosen = len(places) * weights // 2
@@ -223,7 +223,7 @@ def _pool(array: Array) -> Fabric:
 
 
 LINE = Fabric(lut=199, ff=143)
-"""saver/look_up_piece.sv without its memory, as counted by Yosys.
+"""saver/look_up_segment.sv without its memory, as counted by Yosys.
 
 The module shifts a value, and adds the product of the position in a segment and the segment's slope (lut_product,
 18 × 9 bits)."""

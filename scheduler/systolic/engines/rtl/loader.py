@@ -33,7 +33,7 @@ from scheduler.systolic.engines.rtl.state import RtlState
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
 from scheduler.systolic.model.grid import PassGrid, RowLoad, Times, latest
 from scheduler.systolic.model.phases import RowPhase, WeightPhase
-from scheduler.systolic.shape import moved_together, rows_by_port, rows_in
+from scheduler.systolic.shape import row_strides_per_cycle, rows_by_port, rows_in
 
 
 def first_beat(grid: PassGrid) -> int:
@@ -56,7 +56,7 @@ def rows_of_tile(grid: PassGrid, tile: int) -> RowLoad:
     first = 0 if tile == 0 else tile * rows + shape.ahead
     above = shape.pad_top if shape.stride == 1 else 0
     strides = min((tile + 1) * rows + shape.ahead, ceil_div(shape.pad_top + shape.in_height, shape.stride))
-    together = moved_together(shape, rows) if shape.from_chip else grid.arrays.map_ports
+    together = row_strides_per_cycle(shape, rows) if shape.from_chip else grid.arrays.map_ports
     groups = np.ceil(max(0, strides - max(first, above)) / np.asarray(together, np.float64))
     loads = grid.flat(np.asarray(groups * shape.phases * grid.tilings.words, np.float64))
     if shape.from_chip:

@@ -88,7 +88,7 @@ POOLED = 1
 """Cycles in which saver/pool.sv holds a group in the register after the window."""
 
 LINE_STAGES = 5
-"""Cycles of saver/look_up_piece.sv from a value to the piecewise-linear table's output for it."""
+"""Cycles of saver/look_up_segment.sv from a value to the piecewise-linear table's output for it."""
 
 RESUMED = 13
 """Cycles from the one in which a half of arrange's buffer is free again until the array can continue.

@@ -20,7 +20,7 @@
 // the test bench is the DMA, and only checks the output packet.
 void dma_read(int, hls::stream<beat_t<IN_BEAT> > &) {}
 void dma_write(int, hls::stream<beat_t<OUT_BEAT> > &) {}
-void take_tap(int, const int32_t *, size_t) {}
+void record_tap(int, const int32_t *, size_t) {}
 
 // Print an error about a file and exit.
 static void refuse(const std::string &path, const char *what) {

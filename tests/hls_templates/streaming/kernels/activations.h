@@ -11,7 +11,7 @@ template <int BITS, bool SIGNED, int PE, int NF, bool NARROW>
 void fill(requantise_t<BITS, SIGNED, PE, NF, NARROW> &by, values_t &from) {
     fill(by.bias, from);
     fill(by.multiplier, from);
-    fill(by.negative, from);
+    fill(by.negative_multiplier, from);
     fill(by.shift, from);
 }
 template <int BITS, bool SIGNED, int LOW, int LEVELS, int COPIES>

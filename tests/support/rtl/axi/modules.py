@@ -70,26 +70,27 @@ class Masters:
 
 
 _ASKS, _WRITES = "ar_valid = burst_valid && room", "w_valid = length_valid && in_valid"
-_COUNTS = "+ OPEN_BITS'(requested) - OPEN_BITS'(answered)"
+_COUNTS = "+ OPEN_BITS'(requested) - OPEN_BITS'(acknowledged)"
+_BEATS = "beats = remaining < 32'(LENGTH) ? remaining : 32'(LENGTH)"
 _ENDS = "if (done) {finished, ready}"
 MASTERS = {
     "narrow": Masters(),
     "wide": Masters(word=32, length=16, outstanding=8, depth=32),
     # --- with a fault -----------------------------------------------------------------------------------------------
     "page": Masters(Fault("axi_bursts", "if (page < beats) beats = page;", ""), word=32),
-    "left": Masters(Fault("axi_bursts", "left <= left - beats;", "left <= left - beats - 1;")),
-    "longer": Masters(Fault("axi_bursts", "beats = left < 32'(LENGTH) ? left : 32'(LENGTH)", "beats = left")),
+    "left": Masters(Fault("axi_bursts", "remaining <= remaining - beats;", "remaining <= remaining - beats - 1;")),
+    "longer": Masters(Fault("axi_bursts", _BEATS, "beats = remaining")),
     "greedy": Masters(Fault("axi_read", _ASKS, "ar_valid = burst_valid")),
     "shy": Masters(Fault("axi_read", _ASKS, f"{_ASKS} && !r_valid")),
     "waits": Masters(Fault("axi_read", _ASKS, f"{_ASKS} && ar_ready")),
     "hurried": Masters(Fault("axi_read", ".burst_ready(requested)", ".burst_ready(1'b1)")),
     "deaf": Masters(Fault("axi_read", "r_ready && r_last", "r_last")),
     "full": Masters(Fault("axi_read", ".in_ready(r_ready)", ".in_ready(r_room)")),
-    "drops": Masters(Fault("axi_write", _WRITES, f"{_WRITES} && open[0]")),
+    "drops": Masters(Fault("axi_write", _WRITES, f"{_WRITES} && open_bursts[0]")),
     "late": Masters(Fault("axi_write", "w_data = in_data", "w_data = w_ready ? in_data : '0")),
     "early": Masters(Fault("axi_write", "w_last = beat == length", "w_last = beat + 1'b1 == length")),
-    "blind": Masters(Fault("axi_write", "idle = open == '0 &&", "idle =")),
-    "forgets": Masters(Fault("axi_write", _COUNTS, "+ (requested ? 1'b1 : -OPEN_BITS'(answered))")),
+    "blind": Masters(Fault("axi_write", "idle = open_bursts == '0 &&", "idle =")),
+    "forgets": Masters(Fault("axi_write", _COUNTS, "+ (requested ? 1'b1 : -OPEN_BITS'(acknowledged))")),
     "halves": Masters(Fault("axi_write", "{BYTES / 2{in_halves[1]}}", "{BYTES / 2{1'b1}}")),
 }
 REGISTERS = {

@@ -21,7 +21,7 @@ void copy_message(const char *from, char *to, size_t room) {
 }  // namespace
 
 // Pass the integers of a stream to the callback of systolic_stream.
-void take_tap(int number, const int32_t *values, size_t count) {
+void record_tap(int number, const int32_t *values, size_t count) {
     if (taker != nullptr && taker(number, values, count) != 0)
         throw std::runtime_error("the caller has stopped the simulation");
 }

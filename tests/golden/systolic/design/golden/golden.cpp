@@ -52,7 +52,7 @@ struct numbers_t {
     std::string layer;
     form_t form;
     integer channels, levels;
-    std::vector<integer> weights, bias, multiplier, negative, shift, thresholds, flip;
+    std::vector<integer> weights, bias, multiplier, negative_multiplier, shift, thresholds, flip;
 };
 
 // A sliding window over a padded map.
@@ -77,11 +77,11 @@ std::vector<unsigned char> read_file(const std::string &path, std::size_t bytes)
     std::FILE *file = std::fopen(path.c_str(), "rb");
     require(file != nullptr, path + " cannot be opened");
     std::vector<unsigned char> data(bytes + 1);  // one more byte shows that a file is too long
-    const std::size_t got = std::fread(data.data(), 1, data.size(), file);
+    const std::size_t bytes_read = std::fread(data.data(), 1, data.size(), file);
     std::fclose(file);
     const std::string needed = path + " must have " + std::to_string(bytes) + " bytes, but has ";
-    require(got <= bytes, needed + "more; is it of another network?");
-    require(got == bytes, needed + std::to_string(got) + "; is it truncated, or of another network?");
+    require(bytes_read <= bytes, needed + "more; is it of another network?");
+    require(bytes_read == bytes, needed + std::to_string(bytes_read) + "; is it truncated, or of another network?");
     data.pop_back();
     return data;
 }
@@ -124,7 +124,7 @@ class parameters_t {
         } else {
             numbers.bias = read_many(channels, 4);
             numbers.multiplier = read_within(layer + ": a multiplier", channels, 4, 0, 65535);
-            numbers.negative = read_within(layer + ": a negative multiplier", channels, 4, 0, 65535);
+            numbers.negative_multiplier = read_within(layer + ": a negative multiplier", channels, 4, 0, 65535);
             numbers.shift = read_within(layer + ": a shift", channels, 4, 1, 47);
         }
         return numbers;
@@ -173,10 +173,10 @@ class parameters_t {
         return values;
     }
 
-    void expect(const std::string &what, integer wanted, int bytes) {
+    void expect(const std::string &what, integer expected, int bytes) {
         const integer found = read(bytes);
-        require(found == wanted,
-                path_ + ": " + what + " must be " + std::to_string(wanted) + ", not " + std::to_string(found));
+        require(found == expected,
+                path_ + ": " + what + " must be " + std::to_string(expected) + ", not " + std::to_string(found));
     }
 
     std::string path_;
@@ -197,9 +197,9 @@ map_t read_picture(const std::string &path, integer channels, integer height, in
 // counts.
 integer threshold(integer sum, const numbers_t &numbers, integer channel, const type_t &type) {
     const integer value = numbers.flip[channel] != 0 ? -sum : sum;
-    integer reached = 0;
-    for (integer i = 0; i < numbers.levels; ++i) reached += value >= numbers.thresholds[channel * numbers.levels + i];
-    return type.low + type.step * reached;
+    integer level = 0;
+    for (integer i = 0; i < numbers.levels; ++i) level += value >= numbers.thresholds[channel * numbers.levels + i];
+    return type.low + type.step * level;
 }
 
 integer requantise(integer sum, const numbers_t &numbers, integer channel, const type_t &type) {
@@ -207,7 +207,7 @@ integer requantise(integer sum, const numbers_t &numbers, integer channel, const
     const integer total = biased ? sum + numbers.bias[channel] : sum;
     require(total == static_cast<std::int32_t>(total), numbers.layer + ": an accumulator does not fit 32 bits");
     if (numbers.form == form_t::thresholds) return threshold(sum, numbers, channel, type);
-    const integer multiplier = biased && total < 0 ? numbers.negative[channel] : numbers.multiplier[channel];
+    const integer multiplier = biased && total < 0 ? numbers.negative_multiplier[channel] : numbers.multiplier[channel];
     const integer product = total * multiplier + (biased ? 0 : numbers.bias[channel]);
     const integer shift = numbers.shift[channel];
     return std::clamp((product + (integer{1} << (shift - 1))) >> shift, type.low, type.high);
@@ -216,7 +216,7 @@ integer requantise(integer sum, const numbers_t &numbers, integer channel, const
 // -------------------------------------------------------------------------------------------- layers that compute
 
 // Return the map with a border of padding, whose value is ``around``.
-map_t padded_with(integer around, const map_t &in, padding_t padding) {
+map_t pad(integer around, const map_t &in, padding_t padding) {
     map_t out(in.channels, padding.top + in.height + padding.bottom, padding.left + in.width + padding.right);
     std::fill(out.values.begin(), out.values.end(), around);
     for (integer c = 0; c < in.channels; ++c)
@@ -226,7 +226,7 @@ map_t padded_with(integer around, const map_t &in, padding_t padding) {
 }
 
 // Return an empty map of the size that a window produces.
-map_t slid(const map_t &in, integer channels, window_t window, padding_t padding) {
+map_t window_output(const map_t &in, integer channels, window_t window, padding_t padding) {
     const integer height = padding.top + in.height + padding.bottom, width = padding.left + in.width + padding.right;
     const integer rows = (window.height - 1) * window.down + 1, columns = (window.width - 1) * window.across + 1;
     return map_t(channels, (height - rows) / window.stride + 1, (width - columns) / window.stride + 1);
@@ -236,9 +236,9 @@ map_t slid(const map_t &in, integer channels, window_t window, padding_t padding
 // innermost loop adds one weight's products to all of them.
 map_t convolution(const map_t &in, const numbers_t &numbers, window_t window, padding_t padding, integer around,
                   integer groups, const type_t &type) {
-    const map_t padded = padded_with(around, in, padding);
+    const map_t padded = pad(around, in, padding);
     const integer filters = numbers.channels, channels = in.channels / groups;
-    map_t out = slid(in, filters, window, padding);
+    map_t out = window_output(in, filters, window, padding);
     std::vector<integer> sums(static_cast<std::size_t>(out.width));
     for (integer f = 0; f < filters; ++f) {
         const integer first = f / (filters / groups) * channels;  // the first input channel of this filter's group
@@ -319,7 +319,7 @@ map_t interpolate(const map_t &in, const std::pair<std::vector<integer>, std::ve
 
 // Positions outside of the map are ignored, so that padding is never the maximum.
 map_t max_pool(const map_t &in, window_t window, padding_t padding) {
-    map_t out = slid(in, in.channels, window, padding);
+    map_t out = window_output(in, in.channels, window, padding);
     for (integer c = 0; c < out.channels; ++c)
         for (integer y = 0; y < out.height; ++y)
             for (integer x = 0; x < out.width; ++x) {

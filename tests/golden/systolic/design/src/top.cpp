@@ -45,7 +45,7 @@ static void run_pass(int index, pass_t pass, pass_t next, weight_plan_t plan,
 #pragma HLS STABLE variable=plan
     hls::stream<word_t> rows[MAP_PORTS], saved[SAVE_PORTS];
     hls::stream<weight_word_t> beats[WEIGHT_PORTS];
-    hls::stream<words_t> activations[ROWS];
+    hls::stream<row_activations_t> activations[ROWS];
     hls::stream<weights_t> weights[ROWS];
     hls::stream<positions_t> sums[ROWS];
     hls::stream<pool_tile_t> tiles;

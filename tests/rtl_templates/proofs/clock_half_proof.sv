@@ -1,10 +1,10 @@
-// Bound into halves. From four edges of dsp_clk after any reset on, ``second`` is 1 before an edge of clk and 0 before
-// the edge of dsp_clk in the middle.
-module halves_proof (
+// Bound into clock_half. From four edges of dsp_clk after any reset on, ``second`` is 1 before an edge of clk and 0
+// before the edge of dsp_clk in the middle.
+module clock_half_proof (
     input logic clk,
     input logic dsp_clk,
     input logic reset,
-    input logic second
+    input logic second_half
 );
     logic began = 1'b0, was_clk, was_reset;
     logic [2:0] edges;  // since a reset
@@ -21,7 +21,7 @@ module halves_proof (
     end
     always_comb if (began) begin
         assert (edges <= 4);
-        if (edges == 4) assert (second == clk);
+        if (edges == 4) assert (second_half == clk);
     end
 endmodule
-bind halves halves_proof proof (.*);
+bind clock_half clock_half_proof proof (.*);

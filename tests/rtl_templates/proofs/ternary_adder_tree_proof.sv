@@ -1,5 +1,5 @@
-// Bound into add_threes. The sum of all numbers follows LEVELS cycles later, and it keeps every bit.
-module add_threes_proof
+// Bound into ternary_adder_tree. The sum of all numbers follows LEVELS cycles later, and it keeps every bit.
+module ternary_adder_tree_proof
     import systolic_geometry::*;
 #(
     parameter int COUNT = 8,
@@ -24,4 +24,4 @@ module add_threes_proof
         end
     always_comb if (known[LEVELS]) assert (32'(sum) == past[LEVELS]);
 endmodule
-bind add_threes add_threes_proof #(.COUNT(COUNT), .WIDTH(WIDTH), .LEVELS(LEVELS)) proof (.*);
+bind ternary_adder_tree ternary_adder_tree_proof #(.COUNT(COUNT), .WIDTH(WIDTH), .LEVELS(LEVELS)) proof (.*);

@@ -1,11 +1,11 @@
 // An adder tree for COUNT numbers. Each adder has three operands, takes one LUT per bit (UG574), and has a register at
-// its output. The latency is levels_of(COUNT) cycles.
-module add_threes
+// its output. The latency is tree_levels(COUNT) cycles.
+module ternary_adder_tree
     import systolic_geometry::*;
 #(
     parameter int COUNT = 8,
     parameter int WIDTH = 7,
-    localparam int LEVELS = levels_of(COUNT),
+    localparam int LEVELS = tree_levels(COUNT),
     localparam int SUM_WIDTH = WIDTH + 2 * LEVELS
 ) (
     input logic clk,
@@ -19,18 +19,18 @@ module add_threes
         assign level[0][i] = SUM_WIDTH'(signed'(numbers[i]));
     end
     for (genvar k = 0; k < LEVELS; k++) begin : levels
-        localparam int LEFT = left_of(COUNT, k);
-        localparam int ENOUGH = WIDTH + 2 * (k + 1);  // bits of a sum of 3^(k + 1) numbers
-        for (genvar i = 0; i < COUNT; i++) begin : threes
-            if (3 * i < LEFT) begin : adders
-                logic signed [ENOUGH-1:0] three;
+        localparam int OPERANDS = operands_at_level(COUNT, k);
+        localparam int LEVEL_WIDTH = WIDTH + 2 * (k + 1);  // bits of a sum of 3^(k + 1) numbers
+        for (genvar i = 0; i < COUNT; i++) begin : ternary_sums
+            if (3 * i < OPERANDS) begin : adders
+                logic signed [LEVEL_WIDTH-1:0] ternary_sum;
                 always_comb begin
-                    three = ENOUGH'(level[k][3*i]);
-                    if (3 * i + 1 < LEFT) three = three + ENOUGH'(level[k][(3*i+1)%COUNT]);
-                    if (3 * i + 2 < LEFT) three = three + ENOUGH'(level[k][(3*i+2)%COUNT]);
+                    ternary_sum = LEVEL_WIDTH'(level[k][3*i]);
+                    if (3 * i + 1 < OPERANDS) ternary_sum = ternary_sum + LEVEL_WIDTH'(level[k][(3*i+1)%COUNT]);
+                    if (3 * i + 2 < OPERANDS) ternary_sum = ternary_sum + LEVEL_WIDTH'(level[k][(3*i+2)%COUNT]);
                 end
-                logic signed [ENOUGH-1:0] registered;
-                always_ff @(posedge clk) registered <= three;
+                logic signed [LEVEL_WIDTH-1:0] registered;
+                always_ff @(posedge clk) registered <= ternary_sum;
                 assign level[k+1][i] = SUM_WIDTH'(registered);
             end else begin : none
                 assign level[k+1][i] = '0;
