@@ -44,11 +44,11 @@ LUT_RAMS |= {"RAM32X16DR8": 8, "RAM64X8SW": 8, "RAM256X1D": 8, "SRL16E": 1, "SRL
 PLACES = {
     "rows": r"\.loader\.banks",
     "weights": r"\.feeder\.banks",
-    "kept sums": r"\.pooler\.kept",
+    "kept sums": r"\.pooler\.stored_rows",
     "requantisers": r"\.requantiser\.columns\[\d+\]\.constants",
     "map buffers": r"\.on_chip\.",
     "arranged": r"\.arranger\.banks",
-    "tables": r"\.looked_up\.values",
+    "tables": r"\.value_table\.values",
 }
 """Place in the hierarchy of the memories of each of the scheduler's buffers."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from hls_schedule.reading.addresses import Addresses, Linear
-from hls_schedule.reading.llvm_text import Instruction, split
+from hls_schedule.reading.llvm_text import Instruction, phi_ways, split
 
 MAX_DEPTH = 32
 """Limit for the length of a chain of selects that is followed."""
@@ -92,5 +92,5 @@ def _ways(chosen: Instruction) -> Iterator[str]:
     if chosen.opcode == "select":
         yield from split(chosen.text)[1:3]
         return
-    for way in split(chosen.text.partition(" ")[2]):
-        yield split(way.strip("[] "))[0]
+    for value, _ in phi_ways(chosen.text):
+        yield value

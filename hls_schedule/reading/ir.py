@@ -27,7 +27,9 @@ from hls_schedule.reading.llvm_text import (
     Module,
     arguments_of,
     parse,
+    phi_ways,
     split,
+    type_of,
 )
 from hls_schedule.reading.members import Constants, member_memory
 from hls_schedule.reading.operations import Operator, called_name, operator_of, touched
@@ -388,8 +390,8 @@ class _Body:
 
         In the header, it is the register of a loop-carried value. Elsewhere it selects between the ways.
         """
-        ways = [split(way.strip("[] ")) for way in split(instruction.text.partition(" ")[2])]
-        kind = instruction.text.partition(" ")[0]
+        kind = type_of(instruction.text)
+        ways = phi_ways(instruction.text)
         inputs = set()
         for value, source in ways:
             if source in self.deciding and label == self.header:

@@ -368,3 +368,13 @@ def type_of(text: str) -> str:
         if not depth:
             return text[: position + 1]
     return text
+
+
+def phi_ways(text: str) -> list[tuple[str, str]]:
+    """Return the value that a phi instruction takes from each block, and the block's label.
+
+    Args:
+        text: The type, and after it a pair in brackets for each block, such as ``i32 [ %a, %x ], [ 0, %y ]``.
+    """
+    pairs = (split(pair[1:-1]) for pair in split(text[len(type_of(text)) :]))
+    return [(value, label) for value, label in pairs]

