@@ -145,10 +145,10 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = stored_sums type = ram_s2p impl = KEPT_MEMORY)
     positions_t read_sums[ROWS];
     sums_t column[ROWS], previous[ROWS], window[ROWS];
-#pragma HLS ARRAY_PARTITION variable = read_sums complete
-#pragma HLS ARRAY_PARTITION variable = column complete
-#pragma HLS ARRAY_PARTITION variable = previous complete
-#pragma HLS ARRAY_PARTITION variable = window complete
+#pragma HLS ARRAY_PARTITION variable = read_sums complete dim = 0
+#pragma HLS ARRAY_PARTITION variable = column complete dim = 0
+#pragma HLS ARRAY_PARTITION variable = previous complete dim = 0
+#pragma HLS ARRAY_PARTITION variable = window complete dim = 0
     // A pool of stride 1 outputs column x − 1 when column x arrives, and its last column one step after the last
     // arrival.
     const bool no_pool = pass.pool_size == 1, stride_one = !no_pool && pass.pool_stride == 1,
@@ -169,7 +169,7 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
     start_countdown(kernel_rows, pass.kernel_height);
     int x = 0, group = 0;
     const bool one_place =
-        !compares_places(pass) & !multiplies_maps(pass);  // the array has summed the places of a window
+        !compares_places(pass) && !multiplies_maps(pass);  // the array has summed the places of a window
     bool first_place = true, last_place = one_place | (kernel_columns.last & kernel_rows.last);
     bool more = true, repeats = false;  // repeats: the column is output for the second time
     sums_t stored_row;
