@@ -20,6 +20,9 @@ MAX_VALUE_LENGTH = 80
 MAX_VALUES = 12
 """Limit for the values of a list in a sentence."""
 
+MAX_CHOICES = 20
+"""Limit for the allowed names in a sentence."""
+
 MAX_FAULTS, MAX_FAULT_LENGTH = 8, 300
 """Limits for the sentences that one error lists, and for the characters of each."""
 
@@ -44,6 +47,24 @@ def listed(values: Iterable[object], most: int = MAX_VALUES) -> str:
     every = values if isinstance(values, Collection) else list(values)
     names = ", ".join(cut(value) for value, _ in zip(every, range(most), strict=False))
     return names if len(every) <= most else f"{names} and {len(every) - most:,} more"
+
+
+def choices_of(got: object, choices: Sequence[object]) -> str:
+    """Return the allowed values as a list.
+
+    More than ``MAX_VALUES`` are cut. If ``got`` is a text, they are counted, the nearest spelling is first, and the cut
+    is at ``MAX_CHOICES``.
+    """
+    if len(choices) <= MAX_VALUES or not isinstance(got, str):
+        return listed(choices)
+    word = difflib.SequenceMatcher(b=cut(got).lower())
+
+    def likeness(choice: object) -> float:
+        word.set_seq1(cut(choice).lower())
+        return word.ratio()
+
+    nearest_first = sorted(choices, key=likeness, reverse=True)
+    return f"these {len(choices):,}, the nearest first: {listed(nearest_first, MAX_CHOICES)}"
 
 
 def faults(sentences: Collection[str], separator: str = "; ") -> str:
@@ -154,7 +175,7 @@ class ChoiceError(SystolicError):
 
     def message(self) -> str:
         near = f" (did you mean {shown(self.nearest())}?)" if self.nearest() else ""
-        return f"{self.what} must be one of {listed(self.choices)}; got {shown(self.got)}{near}"
+        return f"{self.what} must be one of {choices_of(self.got, self.choices)}; got {shown(self.got)}{near}"
 
 
 @dataclass(eq=False)
@@ -236,7 +257,7 @@ class UnknownKeyError(SystolicError):
         near = difflib.get_close_matches(cut(self.keys[0]), self.known, 1)
         meant = f" (did you mean {shown(near[0])}?)" if near else ""
         noun = "key" if len(self.keys) == 1 else "keys"
-        known = f"; known keys are {listed(self.known)}" if self.known else ""
+        known = f"; known keys are {choices_of(self.keys[0], self.known)}" if self.known else ""
         return f"unknown {noun} {listed(shown(key) for key in self.keys)}{meant}{known}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,16 @@ FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.signedinteger]
 Integers = npt.NDArray[Any]
 """Integers in the carrier of their datatype, which may be unsigned."""
+
+
+def short_repr(value: Any) -> str:
+    """Return the repr of a dataclass in which each array is only its data type and shape: ``float32[16, 3, 3, 3]``."""
+    shown = (f"{field.name}={_short(getattr(value, field.name))}" for field in fields(value))
+    return f"{type(value).__qualname__}({', '.join(shown)})"
+
+
+def _short(value: object) -> str:
+    return f"{value.dtype}{list(value.shape)}" if isinstance(value, np.ndarray) else repr(value)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from boards.errors import ChoiceError, ConflictError, InvalidValueError, RangeError
 from cnn.checks import check_array, check_numbers
 from cnn.datatype import DataType
-from cnn.maps import Integers
+from cnn.maps import Integers, short_repr
 
 Floats = npt.NDArray[Any]
 
@@ -74,6 +74,8 @@ class Requantiser:
     shift: npt.NDArray[np.int64]
     halves: str = field(default=UP, kw_only=True)
 
+    __repr__ = short_repr
+
     @property
     def channels(self) -> int:
         """The number of output channels."""
@@ -107,6 +109,8 @@ class MultiplyShift:
     shift: npt.NDArray[np.int64]
     halves: str = field(default=UP, kw_only=True)
 
+    __repr__ = short_repr
+
     @property
     def channels(self) -> int:
         """The number of output channels."""
@@ -127,6 +131,8 @@ class Thresholds:
 
     thresholds: npt.NDArray[np.int64]
     flip: npt.NDArray[np.bool_]
+
+    __repr__ = short_repr
 
     @property
     def channels(self) -> int:

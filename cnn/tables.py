@@ -21,7 +21,7 @@ import numpy.typing as npt
 from boards.errors import ConflictError, MissingValueError, RangeError
 from cnn.checks import check_array, check_numbers
 from cnn.datatype import DataType
-from cnn.maps import IntArray
+from cnn.maps import IntArray, short_repr
 
 TABLE_BITS = 8
 """The number of high bits of an input that select a piece. A shorter input is the index of an entry."""
@@ -48,6 +48,8 @@ class Table:
 
     values: npt.NDArray[np.int64]
     slopes: npt.NDArray[np.int64] | None = None
+
+    __repr__ = short_repr
 
 
 def fraction_bits(read: DataType) -> int:

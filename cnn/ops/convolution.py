@@ -15,7 +15,7 @@ from boards.errors import ConflictError, InvalidValueError, MismatchError, Range
 from cnn.datatype import BIPOLAR, DataType, magnitude
 from cnn.dilation import covered
 from cnn.limits import MAX_WINDOW
-from cnn.maps import FloatArray, IntArray, Integers, Padding, Shape
+from cnn.maps import FloatArray, IntArray, Integers, Padding, Shape, short_repr
 from cnn.ops.operation import Accumulating, FloatOperation, Tensor
 from cnn.ops.weights import AS_IT_IS, BatchNorm, Stored, check_weights, multiply, normalised, parts_of, weight_sums
 from cnn.ops.windows import apart, at_places, columns_of, padded_map, places_of, row_blocks, window_shape
@@ -54,6 +54,7 @@ class Convolution(FloatOperation):
     dilation: tuple[int, int] = (1, 1)
 
     calibrated = True
+    __repr__ = short_repr
 
     @property
     def window(self) -> tuple[int, int]:
@@ -99,6 +100,8 @@ class QConvolution(Accumulating):
     groups: int
     around: int = 0
     dilation: tuple[int, int] = (1, 1)
+
+    __repr__ = short_repr
 
     @property
     def window(self) -> tuple[int, int]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from boards.errors import ShapeError
 from cnn.datatype import DataType, magnitude
-from cnn.maps import FloatArray, IntArray, Integers, Shape
+from cnn.maps import FloatArray, IntArray, Integers, Shape, short_repr
 from cnn.ops.operation import Accumulating, FloatOperation, Tensor
 from cnn.ops.weights import AS_IT_IS, BatchNorm, Stored, check_weights, multiply, normalised, parts_of, weight_sums
 from cnn.requantise import Requantising, requantise_floats
@@ -27,6 +27,7 @@ class Dense(FloatOperation):
     stored: Stored = AS_IT_IS
 
     calibrated = True
+    __repr__ = short_repr
 
     def output_shape(self, read: Sequence[Shape]) -> Shape:
         return _output_shape(self.weights, read[0])
@@ -43,6 +44,8 @@ class QDense(Accumulating):
     weights: IntArray
     weight_type: DataType
     requantiser: Requantising
+
+    __repr__ = short_repr
 
     def output_shape(self, read: Sequence[Shape]) -> Shape:
         return _output_shape(self.weights, read[0])

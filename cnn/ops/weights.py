@@ -14,7 +14,7 @@ from boards.errors import InvalidValueError, ShapeError
 from cnn.activations import activate
 from cnn.checks import check_numbers
 from cnn.datatype import BIPOLAR, DataType
-from cnn.maps import FloatArray, IntArray, Integers
+from cnn.maps import FloatArray, IntArray, Integers, short_repr
 
 Floats = npt.NDArray[Any]
 
@@ -35,6 +35,8 @@ class BatchNorm:
     mean: FloatArray
     variance: FloatArray
     epsilon: float = 1e-6  # darknet's: see DARKNET_EPSILON in cnn.darknet.graph
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from boards.errors import MismatchError
 from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
 from cnn.maps import FloatArray, Integers, Shape
-from cnn.network import Network
+from cnn.network import Network, Node
 from cnn.ops import Activate, QActivate
 from cnn.quantisation.quantise import values_of_function
 from cnn.quantized import QNode, QuantizedNetwork
@@ -82,13 +82,12 @@ def origins(network: Network, quantized: QuantizedNetwork) -> tuple[int, ...]:
     return tuple(nodes)
 
 
-def heads(network: QuantizedNetwork) -> tuple[int, ...]:
+def heads(network: Network | QuantizedNetwork) -> tuple[int, ...]:
     """Return the indices of the nodes whose integers the accelerator outputs: the host reads them, or no node does."""
-    left_to_host = {i for node in network.nodes if node.op.on_host for i in node.inputs}
-    read = {i for node in network.nodes for i in node.inputs}
-    return tuple(
-        i for i, node in enumerate(network.nodes) if not node.op.on_host and (i in left_to_host or i not in read)
-    )
+    nodes: Sequence[Node | QNode] = network.nodes
+    left_to_host = {i for node in nodes if node.op.on_host for i in node.inputs}
+    read = {i for node in nodes for i in node.inputs}
+    return tuple(i for i, node in enumerate(nodes) if not node.op.on_host and (i in left_to_host or i not in read))
 
 
 def heads_sqnr_db(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from cnn.datatype import DataType
-from cnn.maps import IntArray, Padding, Shape
+from cnn.maps import IntArray, Padding, Shape, short_repr
 from cnn.ops import MaxPool
 from cnn.requantise import Requantising
 from cnn.tables import Table
@@ -82,6 +82,8 @@ class MatrixVector:
     weight_type: DataType
     activation: Requantising | None
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, eq=False)
 class VectorVector:
@@ -96,6 +98,8 @@ class VectorVector:
     weights: IntArray
     weight_type: DataType
     activation: Requantising | None
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True, eq=False)

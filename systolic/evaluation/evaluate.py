@@ -13,7 +13,7 @@ from boards.progress import Progress, ProgressStep, silent
 from cnn.integer_model import run_integer
 from host import Options
 from host.vision.channels import load_frame, network_input
-from systolic.evaluation.frames import LEAST_PROBABILITY, Frame, Seen, Subject, compute_all
+from systolic.evaluation.frames import LEAST_PROBABILITY, EvaluatedNetwork, Frame, Seen, Subject, compute_all
 from systolic.evaluation.layouts.darknet import Classes
 from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet
 from systolic.evaluation.layouts.read import read_labelled
@@ -44,19 +44,22 @@ class EvaluationOptions:
 
 
 def evaluate(
-    subject: Subject, options: EvaluationOptions, design: OpenedDesign | None = None, tell: Progress = silent
+    subject: Subject,
+    labelled: LabelledSet,
+    options: EvaluationOptions,
+    design: OpenedDesign | None = None,
+    tell: Progress = silent,
 ) -> Evaluation:
     """Measure the float and the quantised network on every labelled image, and the design on the first images.
 
     Args:
         subject: The network in both forms.
+        labelled: The images that ``read_pictures`` returns.
         design: The generated design to execute. None executes nothing.
 
     Raises:
-        SystolicError: An error of ``read_pictures``, or of ``load_frame`` for a file that is not an image.
+        SystolicError: An error of ``load_frame`` for a file that is not an image.
     """
-    tell("reading labels")
-    labelled = read_pictures(subject, options)
     paths = [picture.path for picture in labelled.pictures]
     total = len(paths)
     frames = compute_all(
@@ -70,15 +73,17 @@ def evaluate(
     return Evaluation(subject, labelled, frames, options.threshold, _ratios(subject, frames), executed)
 
 
-def read_pictures(subject: Subject, options: EvaluationOptions) -> LabelledSet:
+def read_pictures(network: EvaluatedNetwork, options: EvaluationOptions) -> LabelledSet:
     """Return the labelled images that the options name. With ``limit``, return only so many, evenly spread.
+
+    Only the float network is needed, so that a wrong label is an error before the network is calibrated.
 
     Raises:
         RangeError: The limit is below 1.
         SystolicError: An error of ``read_labelled``.
     """
-    classes = Classes(subject.network.labels, subject.classes)
-    labelled = read_labelled(options.data, classes, options.split, subject.is_classifier)
+    classes = Classes(network.network.labels, network.classes)
+    labelled = read_labelled(options.data, classes, options.split, network.is_classifier)
     if options.limit is None or options.limit >= len(labelled.pictures):
         return labelled
     if options.limit < 1:

@@ -39,22 +39,14 @@ LEAST_PROBABILITY = 0.005
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
-    """The network that is evaluated, as a float and as a quantised network, with the resize method.
+class EvaluatedNetwork:
+    """A float network, with the meaning of its outputs: boxes or classes. It decides how labels are read.
 
     Attributes:
         network: The float network.
-        quantised: The quantised network, with the same nodes as ``network``.
-        fit: The method that resizes images to the network's input, one of FITS.
-        iou_threshold: The IoU threshold of non-maximum suppression.
-        tried: The quantisation options that were used.
     """
 
     network: Network
-    quantised: QuantizedNetwork
-    fit: str
-    iou_threshold: float
-    tried: Tried = field(default_factory=Tried)
 
     @cached_property
     def heads(self) -> tuple[tuple[tuple[int, ...], Head], ...]:
@@ -66,7 +58,7 @@ class Subject:
     @cached_property
     def outputs(self) -> tuple[int, ...]:
         """The indices of the nodes whose integers are the accelerator's outputs."""
-        return heads(self.quantised)
+        return heads(self.network)
 
     @property
     def is_classifier(self) -> bool:
@@ -75,7 +67,7 @@ class Subject:
             return False
         shape = self.network.nodes[self.outputs[0]].shape
         sides = [(1, shape.channels, shape.height, shape.width)]
-        named = tensors(self.quantised, each_its_layer(self.quantised))
+        named = tensors(self.network, each_its_layer(self.network))
         told = all(tells_classes(tensor.steps, sides) for tensor in named)
         return told and shape.channels > 1 and shape.height == shape.width == 1
 
@@ -90,6 +82,23 @@ class Subject:
     def sees_one_object(self) -> bool:
         """Return whether the network has a head that outputs one box per image."""
         return any(head.kind == "one-object" for _, head in self.heads)
+
+
+@dataclass(frozen=True, eq=False)
+class Subject(EvaluatedNetwork):
+    """The network that is evaluated, as a float and as a quantised network, with the resize method.
+
+    Attributes:
+        quantised: The quantised network, with the same nodes as ``network``.
+        fit: The method that resizes images to the network's input, one of FITS.
+        iou_threshold: The IoU threshold of non-maximum suppression.
+        tried: The quantisation options that were used.
+    """
+
+    quantised: QuantizedNetwork
+    fit: str
+    iou_threshold: float
+    tried: Tried = field(default_factory=Tried)
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class Claims:
         named = self.sources.named(function)
         if named is None:
             functions = sorted({part.name for part in self.sources.functions if part.process or part.loops})
-            raise ChoiceError("the function", function, functions)
+            raise ChoiceError("--only", function, functions)
         names = self.sources.reached(named.name)
         return replace(
             self,

@@ -291,6 +291,20 @@ def test_a_list_is_cut_with_a_count() -> None:
     assert len(listed(["name" * 1000] * 1000)) <= 12 * 82 + 20
 
 
+def test_many_choices_are_counted_and_the_nearest_come_first() -> None:
+    functions = [f"function{number}" for number in range(18)] + ["load", "feed_weights"]
+    sentence = str(ChoiceError("the function", "feed_weight", functions))
+    assert sentence.startswith("the function must be one of these 20, the nearest first: feed_weights, ")
+    assert all(name in sentence for name in functions)
+    assert sentence.endswith("; got 'feed_weight' (did you mean 'feed_weights'?)")
+    one_more = str(ChoiceError("it", "feed_weight", ["x", *functions]))
+    assert one_more.startswith("it must be one of these 21, the nearest first: feed_weights, ")
+    assert " and 1 more; got " in one_more
+    assert str(ChoiceError("it", 77, range(13))).startswith("it must be one of 0, 1, 2, 3, 4, ")
+    known = str(UnknownKeyError(["feed_weight"], functions))
+    assert "; known keys are these 20, the nearest first: feed_weights, " in known
+
+
 def test_faults_are_cut_with_a_count() -> None:
     assert faults([]) == ""
     assert faults(list("abcdefgh")) == "a; b; c; d; e; f; g; h"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cnn.maps import IntArray, Padding, Shape
+from cnn.maps import IntArray, Padding, Shape, short_repr
 from cnn.requantise import MultiplyShift, Requantiser
 from cnn.tables import Table
 from contract.program import PASS_WORDS
@@ -96,6 +96,8 @@ class Layer:
     added: Addition | None = None
     pass_words: int = PASS_WORDS
     strip: tuple[int, ...] = ()
+
+    __repr__ = short_repr
 
     @property
     def column_stride(self) -> int:

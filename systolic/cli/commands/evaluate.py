@@ -14,15 +14,15 @@ from systolic.cli.inputs import calibration_from, check_network, check_share, ch
 from systolic.cli.messages import log
 from systolic.cli.output import give
 from systolic.cli.progress import StatusLine
-from systolic.evaluation.evaluate import EvaluationOptions, evaluate
+from systolic.evaluation.evaluate import EvaluationOptions, evaluate, read_pictures
 from systolic.evaluation.fidelity import Tried, weight_bits
-from systolic.evaluation.frames import Subject, cores
+from systolic.evaluation.frames import EvaluatedNetwork, Subject, cores
+from systolic.evaluation.layouts.labelled import LabelledSet
 from systolic.evaluation.mixed import Pipeline
-from systolic.evaluation.report import save_worst
+from systolic.evaluation.report import Evaluation, save_worst
 from systolic.loading import reload, trained_integers
 from systolic.model import Calibration, quantise_model
 from systolic.styles.registry import open_design
-from systolic.styles.style import OpenedDesign
 
 OF_A_NETWORK = (
     "weights",
@@ -48,13 +48,9 @@ def run(options: argparse.Namespace) -> int:
         1 if an integer of the executed code differs from the golden model, else 0.
     """
     _check(options)
-    workers = options.workers or cores()
-    evaluation_options = EvaluationOptions(
-        options.data, options.split, options.pictures, options.conf, workers, options.executed
-    )
     with StatusLine() as status:
-        subject, design = _subject(options, status)
-        evaluation = evaluate(subject, evaluation_options, design, status.tell)
+        folder = Path(options.network)
+        evaluation = _of_design(options, folder, status) if is_design(folder) else _of_network(options, status)
         if options.worst is not None:
             status.tell("drawing")
             save_worst(evaluation, options.worst)
@@ -78,22 +74,25 @@ def _check(options: argparse.Namespace) -> None:
         check_picture(options.worst)
 
 
-def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, OpenedDesign | None]:
-    """Return the float and the quantised network to compare, and the design if NET|DIR is one, else None."""
-    folder = Path(options.network)
-    if is_design(folder):
-        flags = [f"--{name.replace('_', '-')}" for name in OF_A_NETWORK if getattr(options, name)]
-        if flags:
-            raise ConflictError(
-                (str(folder), *flags),
-                "a generated design already has its network and bits",
-                remedy=f"leave out {flags[0]}",
-            )
-        design = open_design(folder)
-        network = replace(reload(folder), labels=tuple(design.manifest.labels))
-        tried = Tried(trained_integers(folder), bits=weight_bits(design.network), generated=True)
-        subject = Subject(network, design.network, design.manifest.fit, options.iou, tried)
-        return subject, design
+def _of_design(options: argparse.Namespace, folder: Path, status: StatusLine) -> Evaluation:
+    """Evaluate the network of a generated design, and the design itself if --executed asks for it."""
+    flags = [f"--{name.replace('_', '-')}" for name in OF_A_NETWORK if getattr(options, name)]
+    if flags:
+        raise ConflictError(
+            (str(folder), *flags),
+            "a generated design already has its network and bits",
+            remedy=f"leave out {flags[0]}",
+        )
+    design = open_design(folder)
+    network = replace(reload(folder), labels=tuple(design.manifest.labels))
+    tried = Tried(trained_integers(folder), bits=weight_bits(design.network), generated=True)
+    subject = Subject(network, design.network, design.manifest.fit, options.iou, tried)
+    labelled = _labelled(options, subject, status)
+    return evaluate(subject, labelled, _evaluation_options(options), design, status.tell)
+
+
+def _of_network(options: argparse.Namespace, status: StatusLine) -> Evaluation:
+    """Evaluate a network that the options quantise. The labels are read first, because calibration takes longer."""
     if options.executed:
         raise InvalidValueError(
             "the design of --executed", options.network, "a generated design", remedy="run systolic generate first"
@@ -102,9 +101,21 @@ def _subject(options: argparse.Namespace, status: StatusLine) -> tuple[Subject, 
     status.tell("reading the network")
     model = model_of(options, options.seed, options.names)
     calibration = _calibration(options)
+    labelled = _labelled(options, EvaluatedNetwork(model.network), status)
     quantised = quantise_model(model, calibration, status.tell)
     tried = Tried.of(model, quantised, calibration)
-    return Subject(model.network, quantised, calibration.fit or model.fit, options.iou, tried), None
+    subject = Subject(model.network, quantised, calibration.fit or model.fit, options.iou, tried)
+    return evaluate(subject, labelled, _evaluation_options(options), tell=status.tell)
+
+
+def _labelled(options: argparse.Namespace, network: EvaluatedNetwork, status: StatusLine) -> LabelledSet:
+    status.tell("reading labels")
+    return read_pictures(network, _evaluation_options(options))
+
+
+def _evaluation_options(options: argparse.Namespace) -> EvaluationOptions:
+    workers = options.workers or cores()
+    return EvaluationOptions(options.data, options.split, options.pictures, options.conf, workers, options.executed)
 
 
 def _calibration(options: argparse.Namespace) -> Calibration:

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from boards.errors import ConflictError, FileAccessError, InvalidValueError, RangeError, SystolicError
+from systolic.cli.commands import evaluate
 from systolic.evaluation.fidelity import Tried
 from tests.support.cases import cases
 from tests.support.command_line import call, refused
@@ -166,6 +167,16 @@ def test_evaluate_with_a_wrong_option_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     refused(call("evaluate", "shapes", *arguments), expected, **fields)
+
+
+def test_evaluate_refuses_a_wrong_label_before_it_calibrates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def calibrated(*_arguments: object) -> None:
+        raise AssertionError("the network was calibrated before the labels were read")
+
+    monkeypatch.setattr(evaluate, "quantise_model", calibrated)
+    label = draw(tmp_path, 1) / "labels/0.txt"
+    label.write_text("99 0.5 0.5 0.1 0.1\n")
+    refused(call("evaluate", "shapes", "--data", tmp_path), RangeError, got=99, low=0, high=5, where=f"{label}:1")
 
 
 def test_evaluate_of_a_design_refuses_bits(tiny_design: Path, scenes: Path) -> None:

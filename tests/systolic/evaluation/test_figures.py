@@ -18,6 +18,7 @@ from cnn.integer_model import dequantise, run_integer
 from cnn.maps import Padding, Shape
 from cnn.ops import HEADS, Convolution
 from cnn.quantisation.calibration import calibrate
+from cnn.quantisation.fidelity import heads
 from cnn.quantisation.quantise import quantise
 from host.vision.detection import Detection, Score
 from systolic.evaluation import evaluate, report
@@ -305,6 +306,7 @@ def test_subject_derives_its_kind_from_heads_and_outputs(
     ours = subject(*kinds, filters=filters, whole=whole)
     assert (ours.is_classifier, ours.classes, ours.sees_one_object) == (is_classifier, classes, one_object)
     assert [(nodes, head.kind) for nodes, head in ours.heads] == [((1,), kind) for kind in kinds]
+    assert ours.outputs == heads(ours.quantised)
 
 
 def test_compute_gives_boxes_and_energies_of_both_networks(tmp_path: Path) -> None:
@@ -391,9 +393,9 @@ def test_evaluate_reports_progress(tmp_path: Path) -> None:
     for number in range(4):
         Image.new("RGB", (4, 4)).save(tmp_path / f"{number}.png")
     told: list[str] = []
-    whole = evaluate.evaluate(subject("region"), EvaluationOptions(tmp_path), tell=told.append)
-    shares = [f"picture {n} of 4, {25 * n}%" for n in range(1, 5)]
-    assert told == ["reading labels", *shares]
+    ours, options = subject("region"), EvaluationOptions(tmp_path)
+    whole = evaluate.evaluate(ours, read_pictures(ours, options), options, tell=told.append)
+    assert told == [f"picture {n} of 4, {25 * n}%" for n in range(1, 5)]
     assert (len(whole.frames), whole.executed, whole.threshold) == (4, None, 0.24)
 
 

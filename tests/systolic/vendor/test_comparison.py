@@ -494,7 +494,7 @@ def test_part_of_claims_has_one_function(claims: Claims) -> None:
     assert {loop.function for loop in part.loops} == {"feed_phase"}
     assert [claim.storages[0].impl for claim in part.memories] == ["WEIGHT_MEMORY"]
     assert (part.resources, part.cycles) == ({}, None)
-    with raises(ChoiceError, what="the function", got="feed") as caught:
+    with raises(ChoiceError, what="--only", got="feed") as caught:
         claims.part_of("feed")
     assert "feed_phase" in caught.value.choices
 
