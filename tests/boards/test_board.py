@@ -42,7 +42,7 @@ def changed(old: str, new: str) -> str:
     return ZCU104.replace(old, new, 1)
 
 
-def test_every_board_file_is_found_and_read() -> None:
+def test_board_files_are_all_listed_and_loaded() -> None:
     assert boards.names() == tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
     assert "zcu104" in boards.names()
     for name in boards.names():
@@ -71,7 +71,7 @@ FACTS = {
 """Numbers of DSPs, BRAM36, URAMs and LUTs, and the preset's DDR rate in GB/s, from the data sheets."""
 
 
-def test_other_boards_facts_equal_the_data_sheets() -> None:
+def test_board_resources_and_ddr_rates_equal_the_data_sheets() -> None:
     for name, (dsp, bram36, uram, lut, gbps) in FACTS.items():
         board = boards.load(name)
         resources = board.resources
@@ -79,7 +79,7 @@ def test_other_boards_facts_equal_the_data_sheets() -> None:
         assert board.ddr.preset_gbps == pytest.approx(gbps), name
 
 
-def test_each_board_has_two_flip_flops_per_lut() -> None:
+def test_boards_have_two_flip_flops_per_lut() -> None:
     for board in map(boards.load, boards.names()):  # both 7-series and UltraScale+ have two
         assert board.resources.ff == 2 * board.resources.lut, board.name
 
@@ -95,7 +95,7 @@ def test_vendor_names_match_the_board_family() -> None:
         assert all(key.startswith("PSU__" if new else "PCW_") for key in keys), board.name
 
 
-def test_every_group_of_facts_names_its_source() -> None:
+def test_board_file_groups_each_name_a_source() -> None:
     for path in FOLDER.glob("*.toml"):
         lines = path.read_text(encoding="utf-8").splitlines()
         seen: set[str] = set()
@@ -110,7 +110,7 @@ def test_every_group_of_facts_names_its_source() -> None:
         assert seen - {"floorplan"} == {"resources", "dsp", "ddr", "port", "control", "ps", "pll", "fmax"}
 
 
-def test_an_unknown_board_is_refused_with_the_nearest_name() -> None:
+def test_load_unknown_board_is_refused_with_the_nearest_name() -> None:
     with raises(ChoiceError, what="the board", got="zcu14", choices=boards.names()) as caught:
         boards.load("zcu14")
     assert caught.value.nearest() == "zcu104"
@@ -152,7 +152,7 @@ WRONG: list[tuple[str, str, type[SystolicError], dict[str, object]]] = [
 ]
 
 
-def test_a_wrong_file_is_refused_by_class_file_and_key(tmp_path: Path) -> None:
+def test_read_board_wrong_file_is_refused_with_its_key_and_place(tmp_path: Path) -> None:
     for old, new, kind, fields in WRONG:
         error = refusal(changed(old, new), tmp_path)
         assert type(error) is kind, f"{new[:60]}: {error}"
@@ -161,7 +161,7 @@ def test_a_wrong_file_is_refused_by_class_file_and_key(tmp_path: Path) -> None:
             assert error.where.partition(":")[0] == str(tmp_path / "mine.toml"), new[:60]
 
 
-def test_an_unknown_key_lists_the_known_keys(tmp_path: Path) -> None:
+def test_read_board_unknown_key_error_lists_the_known_keys(tmp_path: Path) -> None:
     error = refusal(changed("dsp = 1728", "dsp = 1728\ndps = 1"), tmp_path)
     assert isinstance(error, UnknownKeyError)
     assert "resources.dsp" in error.known
@@ -177,19 +177,19 @@ def test_error_of_a_huge_board_file_stays_short(tmp_path: Path) -> None:
         assert len(str(refusal(text, tmp_path))) < 1000, text[:10]
 
 
-def test_the_line_of_a_key_with_too_many_parts_is_named(tmp_path: Path) -> None:
+def test_read_board_key_with_too_many_parts_error_names_the_line(tmp_path: Path) -> None:
     error = refusal(f"a = 1\n{'a.' * 200}b = 1\n", tmp_path)
     assert error.where == f"{tmp_path / 'mine.toml'}:2"
 
 
-def test_a_file_that_is_not_toml_is_damaged(tmp_path: Path) -> None:
+def test_read_board_file_that_is_not_toml_is_refused_as_damaged(tmp_path: Path) -> None:
     for text in ("title = ", "\x00"):
         error = refusal(text, tmp_path)
         assert isinstance(error, DamagedFileError)
         assert error.reason.startswith("is not valid TOML: ")
 
 
-def test_a_missing_file_cannot_be_read(tmp_path: Path) -> None:
+def test_read_board_missing_file_raises_file_access_error(tmp_path: Path) -> None:
     path = tmp_path / "none.toml"
     for read in (boards.read_board, lambda path: boards.load(str(path))):
         with raises(FileAccessError, path=str(path), reason="cannot be read: No such file or directory"):
@@ -253,7 +253,7 @@ def with_edge(table: str, key: str, value: float) -> str:
     return text
 
 
-def test_a_number_is_within_its_range_edges_included(tmp_path: Path) -> None:
+def test_read_board_number_at_the_range_ends_is_accepted_and_beyond_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     for table, key, low, high in RANGES:
         for value in (low, high):
@@ -275,14 +275,14 @@ def test_lowest_fmax_ignores_missing_ultraram() -> None:
         assert fmax.lowest == min(rates), name
 
 
-def test_the_slowest_block_limits_the_clock(tmp_path: Path) -> None:
+def test_fmax_lowest_is_the_limit_of_the_slowest_block(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(with_value(ZCU104, "fmax", "axi", 1), encoding="utf-8")
     fmax = boards.read_board(path).fmax
     assert (fmax.slowest, fmax.lowest) == ("AXI", 1)
 
 
-def test_a_list_without_tables_is_refused(tmp_path: Path) -> None:
+def test_read_board_pll_list_without_tables_is_refused(tmp_path: Path) -> None:
     plls = ZCU104[: ZCU104.index("[[pll]]")] + ZCU104[ZCU104.index("[fmax]") :]
     for text, got in (("[]", []), ("[1, 2]", [1, 2]), ("[{}, 2]", [{}, 2])):
         error = refusal(f"pll = {text}\n{plls}", tmp_path)
@@ -290,7 +290,7 @@ def test_a_list_without_tables_is_refused(tmp_path: Path) -> None:
         assert (error.what, error.got, error.required) == ("pll", got, "a list of at least one table")
 
 
-def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
+def test_read_board_file_of_1_mib_is_read_and_a_larger_one_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     padding = (1 << 20) - len(ZCU104.encode())
     path.write_text(ZCU104 + "#" * (padding - 1) + "\n", encoding="utf-8")
@@ -301,7 +301,7 @@ def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
         boards.read_board(path)
 
 
-def test_a_custom_board_file_is_read_by_its_path(tmp_path: Path) -> None:
+def test_load_custom_board_file_is_read_by_its_path(tmp_path: Path) -> None:
     path = tmp_path / "My-board_2.toml"
     path.write_text(changed("dsp = 1728", "dsp = 900"))
     board = boards.load(str(path))
@@ -320,7 +320,7 @@ def test_board_of_a_design_is_its_own_file_or_a_built_in(tmp_path: Path) -> None
         boards.of_design(design, "../outside")
 
 
-def test_a_board_that_extends_another_changes_only_the_given_keys(tmp_path: Path) -> None:
+def test_load_board_with_extends_changes_only_the_given_keys(tmp_path: Path) -> None:
     """Read the example in docs/how-to/add_a_board.md."""
     page = (Path(__file__).parents[2] / "docs/how-to/add_a_board.md").read_text("utf-8")
     (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
@@ -339,7 +339,7 @@ def test_a_board_that_extends_another_changes_only_the_given_keys(tmp_path: Path
             boards.load(str(path))
 
 
-def test_a_board_name_unsafe_in_scripts_is_refused(tmp_path: Path) -> None:
+def test_load_board_file_name_unsafe_in_scripts_is_refused(tmp_path: Path) -> None:
     for stem in ("a b", "-x", "x;rm", "x" * 65, "é"):
         path = tmp_path / f"{stem}.toml"
         path.write_text(ZCU104)

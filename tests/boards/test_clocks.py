@@ -38,18 +38,18 @@ def test_slow_clocks_need_both_divisors() -> None:
     assert min(clock.mhz for clock in load("zcu104").clocks()) == pytest.approx(1500 / 63**2)
 
 
-def test_a_clock_between_two_possible_clocks_is_refused_with_both() -> None:
+def test_nearest_clock_between_two_possible_clocks_is_refused_with_both() -> None:
     with raises(InvalidValueError, what="the clock in MHz", got=200, nearest=[187.5, 214.3]) as caught:
         load("zcu104").nearest_clock(200)
     assert "ZCU104 produces (IOPLL 1500 MHz / integers)" in caught.value.required
 
 
-def test_a_clock_above_the_limit_names_the_slowest_block() -> None:
+def test_nearest_clock_above_the_limit_is_refused_with_the_slowest_block() -> None:
     with raises(RangeError, got=900, low=0, high=333, where="xczu7ev-ffvc1156-2-e (limited by its AXI)"):
         load("zcu104").nearest_clock(900)
 
 
-def test_a_clock_that_is_not_a_positive_number_is_refused() -> None:
+def test_nearest_clock_not_a_positive_number_is_refused() -> None:
     for mhz in (0.0, -100.0, float("inf")):
         with raises(RangeError, what="the clock in MHz", got=mhz, low=0, exclusive=True):
             load("zcu104").nearest_clock(mhz)

@@ -113,12 +113,12 @@ SENTENCES: list[tuple[SystolicError, str]] = [
 """An error of every class, without a place and a remedy, and its expected message."""
 
 
-def test_each_class_makes_its_sentence() -> None:
+def test_error_classes_format_their_sentences() -> None:
     for error, sentence in SENTENCES:
         assert str(error) == sentence, type(error).__name__
 
 
-def test_every_class_has_a_sentence_here() -> None:
+def test_error_sentences_cover_every_class() -> None:
     classes = {value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, Exception)}
     assert classes - {SystolicError} == {type(error) for error, _ in SENTENCES}
 
@@ -132,7 +132,7 @@ def test_place_precedes_and_remedy_follows_the_sentence() -> None:
         assert str(dataclasses.replace(placed, remedy="add it")) == f"net.cfg:7: {sentence}{end}add it"
 
 
-def test_at_puts_a_place_in_front_and_keeps_the_remedy() -> None:
+def test_at_prepends_a_place_and_keeps_the_first_remedy() -> None:
     error = MissingValueError("'a'").at("layer 3", "add it")
     assert (error.what, error.where, error.remedy) == ("'a'", "layer 3", "add it")
     outer = error.at("net.json", "write it again")
@@ -159,7 +159,7 @@ def test_errors_raised_in_a_worker_process_keep_their_fields() -> None:
                     assert getattr(caught.value, field.name) == getattr(error, field.name)
 
 
-def test_the_nearest_choice_ignores_the_case() -> None:
+def test_choice_error_nearest_ignores_the_case() -> None:
     assert ChoiceError("x", "UNIX", ("darknet", "unit")).nearest() == "unit"
     assert ChoiceError("x", "dark", ("DarkNet", "unit")).nearest() == "DarkNet"
     assert ChoiceError("x", "nothing like it", ("darknet", "unit")).nearest() is None
@@ -186,7 +186,7 @@ def test_long_values_are_cut() -> None:
         assert len(str(error)) < 3000, type(error).__name__
 
 
-def test_omitted_faults_are_counted() -> None:
+def test_several_faults_error_counts_the_omitted_faults() -> None:
     several = SeveralFaultsError([MissingValueError(f"key {number}") for number in range(100)], "100 keys are wrong")
     assert str(several).count("is missing") == errors.MAX_FAULTS
     assert str(several).endswith(f"and {100 - errors.MAX_FAULTS} more")
@@ -243,7 +243,7 @@ def nested(depth: int) -> list[object]:
     return value
 
 
-def test_any_value_is_shown_in_one_short_line() -> None:
+def test_shown_huge_value_is_one_short_line() -> None:
     for value in (
         "x" * 100_000,
         b"x" * 100_000,
@@ -262,26 +262,26 @@ def test_any_value_is_shown_in_one_short_line() -> None:
         assert len(shown(value, 20)) <= 20
 
 
-def test_a_short_value_is_shown_in_full() -> None:
+def test_shown_short_value_is_its_repr() -> None:
     for value in ("two  spaces", 17, -3.5, None, True, [1, [2, "three"]], {"key": (1, 2)}, "line\nbreak"):
         assert shown(value) == repr(value)
     assert shown(10**5000) == "an integer of 16,610 bits"
 
 
-def test_how_deep_and_how_far_a_value_is_shown() -> None:
+def test_shown_value_is_cut_below_three_levels_and_above_128_bits() -> None:
     assert shown([[[1]]]) == "[[[1]]]"
     assert shown([[[[1]]]]) == "[[[[...]]]]"
     assert shown((1 << 128) - 1) == repr((1 << 128) - 1)
     assert shown(1 << 128) == "an integer of 129 bits"
 
 
-def test_of_a_long_text_its_beginning_and_its_end_are_kept() -> None:
+def test_cut_long_text_keeps_its_beginning_and_its_end() -> None:
     assert cut("a" * 80) == "a" * 80
     assert cut("/a/very/long/path/to/manifest.json", 20) == "/a/very/long/p….json"
     assert len(cut("a" * 1000, 20)) == 20
 
 
-def test_a_list_is_cut_with_a_count() -> None:
+def test_listed_long_list_is_cut_with_a_count() -> None:
     assert listed([]) == ""
     assert listed(["a", 2, "c"]) == "a, 2, c"
     assert listed(range(12)) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"

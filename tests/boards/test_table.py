@@ -7,7 +7,7 @@ from boards.table import Table
 from tests.support.errors import raises
 
 
-def test_default_is_taken_if_the_key_is_missing_alone() -> None:
+def test_table_default_is_used_only_if_the_key_is_missing() -> None:
     table = Table({"none": None, "some": 3}, "f")
     assert (table.integer("absent", 0, 9, 5), table.integer("some", 0, 9, 5)) == (5, 3)
     with raises(InvalidValueError, what="none", got=None, required="a whole number", where="f"):
@@ -16,7 +16,7 @@ def test_default_is_taken_if_the_key_is_missing_alone() -> None:
         table.get("other", (list, dict))
 
 
-def test_true_is_no_number_and_one_is_not_true() -> None:
+def test_table_true_as_a_number_and_1_as_true_are_refused() -> None:
     table = Table({"true": True, "one": 1, "large": 1e18}, "f")
     for read in (lambda: table.integer("true", 0, 9), lambda: table.number("true", 0, 9), lambda: table.boolean("one")):
         with raises(InvalidValueError):
@@ -25,7 +25,7 @@ def test_true_is_no_number_and_one_is_not_true() -> None:
         table.number("large", 0, 1e30)
 
 
-def test_key_may_be_asked_for_twice_and_the_others_are_unknown() -> None:
+def test_table_finish_refuses_keys_that_were_not_read() -> None:
     inner = Table({"a": {"b": 1, "c": 2, "d": 3}}, "f").table("a")
     assert inner.has("c")
     assert inner.integer("b", 0, 9) == inner.integer("b", 0, 9)
@@ -33,7 +33,7 @@ def test_key_may_be_asked_for_twice_and_the_others_are_unknown() -> None:
         inner.finish()
 
 
-def test_text_has_at_most_200_printable_characters() -> None:
+def test_table_text_beyond_200_printable_characters_is_refused() -> None:
     table = Table({"longest": "x" * 200, "longer": "x" * 201, "blank": " ", "line": "a\n"}, "f")
     assert len(table.text("longest")) == 200
     for key in ("longer", "blank", "line"):

@@ -16,7 +16,7 @@ from tests.support.errors import raises
 
 
 @cases("text", ["a", "conv1", "tiny_yolo", "A" * 63])
-def test_plain_names_are_identifiers(text: str) -> None:
+def test_identifier_plain_name_is_returned(text: str) -> None:
     assert identifier(text) == text
 
 
@@ -24,7 +24,7 @@ def test_plain_names_are_identifiers(text: str) -> None:
     "text",
     ["", "1a", "_a", "a b", "a-b", 'a"', "a;", "a\n", "${a}", "[a]", "a\\", "ä", "A" * 64, "a\x00", "a//b", "a*/"],
 )
-def test_other_names_are_refused_and_shown(text: str) -> None:
+def test_identifier_invalid_name_is_refused_with_the_name(text: str) -> None:
     with raises(InvalidValueError, what="an identifier", got=text):
         identifier(text)
 
@@ -48,7 +48,7 @@ def test_comments_are_one_harmless_line(text: str, wanted: str) -> None:
 
 @settings(max_examples=80, derandomize=True, database=None)
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from('\\\n*/?"$[]{};`'), max_size=40))
-def test_no_text_ends_its_comment_early(text: str) -> None:
+def test_comment_of_any_text_does_not_end_early(text: str) -> None:
     line = comment(text)
     assert "\n" not in line
     assert line.isprintable()
@@ -57,7 +57,7 @@ def test_no_text_ends_its_comment_early(text: str) -> None:
     assert "/*" not in line
 
 
-def test_a_comment_compiles_in_both_kinds_of_comment() -> None:
+def test_comment_of_hostile_text_compiles_in_line_and_block_comments() -> None:
     line = comment('*/ int trap() { return "; } \\\n#error trap ??/\n')
     source = f"// {line}\n/* {line} */\nint main() {{ return 0; }}\n"
     command = ["g++", "-trigraphs", "-Wall", "-Werror", "-x", "c++", "-fsyntax-only", "-"]
@@ -73,21 +73,21 @@ def render(folder: Path, text: str, values: Mapping[str, object]) -> str:
     return Templates(folder).render("a.j2", values)
 
 
-def test_a_template_name_without_a_value_is_an_error(tmp_path: Path) -> None:
+def test_render_name_without_a_value_is_refused(tmp_path: Path) -> None:
     text = "one\n{{ missing }}\n"
     with raises(DamagedFileError, path="a.j2") as caught:
         render(tmp_path, text, {})
     assert "'missing'" in caught.value.reason
 
 
-def test_a_field_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+def test_render_missing_field_is_refused(tmp_path: Path) -> None:
     text = "{{ depths.missing }}\n"
     with raises(DamagedFileError, path="a.j2") as caught:
         render(tmp_path, text, {"depths": {"rows": 1}})
     assert "'missing'" in caught.value.reason
 
 
-def test_a_fault_of_syntax_names_template_and_line(tmp_path: Path) -> None:
+def test_render_syntax_error_names_template_and_line(tmp_path: Path) -> None:
     text = "one\ntwo\n{% if %}\n"
     with raises(DamagedFileError, path=str(tmp_path / "a.j2"), place="line 3"):
         render(tmp_path, text, {})
@@ -98,7 +98,7 @@ def test_blocks_add_no_empty_lines_and_text_is_not_escaped(tmp_path: Path) -> No
     assert render(tmp_path, text, {"name": "x"}) == "    0 < x;\n    1 < x;\n"
 
 
-def test_the_identifier_filter_refuses_other_names(tmp_path: Path) -> None:
+def test_render_identifier_filter_refuses_other_names(tmp_path: Path) -> None:
     text = "{{ name | identifier }}"
     with raises(InvalidValueError, what="an identifier", got="a b"):
         render(tmp_path, text, {"name": "a b"})

@@ -384,7 +384,7 @@ def all_operations(seed: int = 0) -> QuantizedNetwork:
     return QuantizedNetwork("all", nodes)
 
 
-def test_every_operation_in_a_network_equals_its_definition() -> None:
+def test_operations_of_a_network_equal_their_definitions() -> None:
     q = all_operations()
     random = np.random.default_rng(5)
     picture = random.integers(0, 256, (4, 6, 4)).astype(np.uint8)

@@ -283,7 +283,7 @@ def test_members_longer_than_the_file_are_refused() -> None:
         from_npz(bytes(data), "f.npz")
 
 
-def test_more_members_than_nodes_can_have_are_refused() -> None:
+def test_archive_with_more_members_than_nodes_can_have_is_refused() -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for number in range(8 * 4096 + 1):

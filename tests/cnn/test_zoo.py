@@ -133,7 +133,7 @@ def test_float_network_without_integers_is_refused() -> None:
         zoo.load_exported("shapes")
 
 
-def test_every_network_with_weights_is_loaded() -> None:
+def test_load_network_with_weights_computes_finite_outputs() -> None:
     trained = [name for name in zoo.names() if (zoo.folder(name) / f"{name}.weights").is_file()]
     for name in trained:
         network = zoo.load(name)

@@ -19,7 +19,7 @@ def test_parameters_are_the_fields_in_their_order() -> None:
     assert required == {"rows", "columns", "lanes"}
 
 
-def test_every_macro_is_a_constant_of_the_header() -> None:
+def test_macros_are_all_constants_of_the_header() -> None:
     assert len(set(MACROS)) == len(MACROS)
     assert set(MACROS) <= set(HEADER)
     assert len(set(HEADER)) == len(HEADER)

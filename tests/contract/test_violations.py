@@ -31,7 +31,7 @@ def _few(array: Any, **numbers: int) -> bool:
     return bool(violations.few_steps(passes, array)[0])
 
 
-def test_few_steps_refuses_more_steps_than_the_engine_counts() -> None:
+def test_step_limit_refuses_more_steps_than_the_engine_counts() -> None:
     """Check the greatest number of steps that the engine can count, and the next one.
 
     A layer that compares values takes one step per place of its window."""

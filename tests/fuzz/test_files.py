@@ -61,7 +61,7 @@ def test_damaged_file_is_refused_or_read(target: Target, tmp_path: Path, capfd: 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("target", CASES, ids=lambda target: target.name)
-def test_many_damaged_files_are_refused_or_read(
+def test_damaged_files_of_a_campaign_are_refused_or_read(
     target: Target, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     check_harmless(target, CASES[target], tmp_path, capfd)

@@ -43,7 +43,7 @@ def steady(values: Any, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("style", DESIGNS)
-def test_a_design_is_generated_as_agreed(style: str, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+def test_generated_design_equals_the_golden_text(style: str, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     update = bool(pytestconfig.getoption("--update-golden"))
     out = tmp_path / "design"
     done = call("generate", *DESIGNS[style](tmp_path), "-o", out, "--json", "-")
@@ -61,7 +61,7 @@ def test_a_design_is_generated_as_agreed(style: str, tmp_path: Path, pytestconfi
     expect(f"{style}/tree.txt", "\n".join(tree) + "\n", update)
 
 
-def test_schedules_and_foldings_are_told_as_agreed(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+def test_schedule_compare_and_fold_output_equals_the_golden_text(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     update = bool(pytestconfig.getoption("--update-golden"))
     cfg, *_ = systolic_design(tmp_path)
     small = write_small(tmp_path)

@@ -30,14 +30,14 @@ def checked(folder: Path, body: str, mhz: float = MHZ) -> CheckedLoop:
     return loop
 
 
-def test_a_32_bit_accumulation_fits_into_one_cycle(tmp_path: Path) -> None:
+def test_accumulation_of_32_bits_reaches_an_interval_of_1(tmp_path: Path) -> None:
     loop = checked(tmp_path, kernel("sum += in.read(); out.write(sum);", before="int sum = 0;"))
     assert (loop.declared_ii, loop.derived_ii, loop.declared_depth) == (1, 1, 3)
     assert loop.holds
     assert 0.88 < loop.path_ns < loop.budget_ns == pytest.approx(1000 / MHZ * 0.73, abs=1e-3)
 
 
-def test_a_long_carried_path_is_reported_with_its_source_lines(tmp_path: Path) -> None:
+def test_carried_path_beyond_the_budget_is_reported_with_its_source_lines(tmp_path: Path) -> None:
     first = "const int a = in.read();\nx = x + a > n ? x + a - n : x * 5 + 3;\n"
     long = first + "x = x > 77 ? x ^ (x + a) : x + 9;\nout.write(x);"
     loop = checked(tmp_path, kernel(long, before="int x = 0;"))
@@ -58,14 +58,14 @@ def test_narrower_counters_are_faster(tmp_path: Path) -> None:
 STATIC = "static int words[512];\n#pragma HLS BIND_STORAGE variable = words type = ram_s2p impl = bram\n"
 
 
-def test_a_simple_dual_port_memory_takes_one_store_a_cycle(tmp_path: Path) -> None:
+def test_simple_dual_port_memory_accepts_one_store_per_cycle(tmp_path: Path) -> None:
     stores = "const int a = in.read() & 511;\nwords[a] = i;\nwords[a ^ 1] = n;\nout.write(words[i & 511]);"
     free = "#pragma HLS DEPENDENCE variable = words type = inter false\n"
     loop = checked(tmp_path, kernel(free + stores, before=STATIC))
     assert (loop.derived_ii, loop.reason) == (2, "ports of words (write)")
 
 
-def test_a_memory_in_two_partitions_takes_a_store_to_each(tmp_path: Path) -> None:
+def test_memory_of_two_partitions_accepts_two_stores_per_cycle(tmp_path: Path) -> None:
     partition = "#pragma HLS ARRAY_PARTITION variable = words cyclic factor = 2\n"
     free = "#pragma HLS DEPENDENCE variable = words type = inter false\n"
     stores = (
@@ -78,7 +78,7 @@ def test_a_memory_in_two_partitions_takes_a_store_to_each(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("pragma", "interval"), [("", 4), ("#pragma HLS AGGREGATE variable = kept compact = bit\n", 1)]
 )
-def test_a_struct_of_arrays_is_one_word_only_if_aggregated(tmp_path: Path, pragma: str, interval: int) -> None:
+def test_struct_of_arrays_is_one_word_only_if_aggregated(tmp_path: Path, pragma: str, interval: int) -> None:
     before = (
         "struct lanes_t { int lane[4]; };\nstatic lanes_t kept[64];\n"
         "#pragma HLS BIND_STORAGE variable = kept type = ram_s2p impl = bram\n" + pragma
@@ -91,14 +91,14 @@ def test_a_struct_of_arrays_is_one_word_only_if_aggregated(tmp_path: Path, pragm
     assert loop.derived_ii == interval
 
 
-def test_two_reads_of_a_stream_take_two_cycles_unless_they_exclude_each_other(tmp_path: Path) -> None:
+def test_stream_read_twice_needs_two_cycles_unless_the_reads_are_exclusive(tmp_path: Path) -> None:
     twice = checked(tmp_path, kernel("out.write(in.read() + in.read());"))
     assert (twice.derived_ii, twice.reason) == (2, "ports of in (fifo, read)")
     either = checked(tmp_path, kernel("if (i & 1) out.write(in.read()); else out.write(in.read() * n);"))
     assert either.derived_ii == 1
 
 
-def test_a_plain_pipeline_pragma_marks_a_loop(tmp_path: Path) -> None:
+def test_pipeline_pragma_declares_the_interval_of_its_loop(tmp_path: Path) -> None:
     loop = checked(
         tmp_path, kernel("out.write(in.read());").replace("SYSTOLIC_PIPELINE(1, 3);", "#pragma HLS PIPELINE II=2")
     )
@@ -113,14 +113,14 @@ def test_path_budget_covers_all_cycles_of_the_interval(tmp_path: Path) -> None:
         assert loop.budget_ns == pytest.approx(interval * 1000 / MHZ * 0.73, abs=1e-3)
 
 
-def test_a_carried_value_is_added_last(tmp_path: Path) -> None:
+def test_carried_sum_with_five_operands_reaches_an_interval_of_1(tmp_path: Path) -> None:
     lines = "sum += a.read() + b.read() + c.read() + d.read() + e.read(); out.write(sum);"
     streams = ", ".join(f"hls::stream<int> &{name}" for name in ("a", "b", "c", "d", "e", "out")) + ", int n"
     loop = checked(tmp_path, kernel(lines, streams, "int sum = 0;"))
     assert (loop.derived_ii, loop.reason) == (1, "")
 
 
-def test_a_lower_clock_gives_a_larger_budget(tmp_path: Path) -> None:
+def test_path_budget_grows_at_a_lower_clock(tmp_path: Path) -> None:
     text = kernel("sum += in.read(); out.write(sum);", before="int sum = 0;")
     slow, fast = checked(tmp_path, text, 100), checked(tmp_path, text, 800)
     assert slow.budget_ns == pytest.approx(8 * fast.budget_ns, rel=0.01)
@@ -141,13 +141,13 @@ def test_code_that_is_not_llvm_is_refused() -> None:
         read_module(b"int x;")
 
 
-def test_an_operator_without_a_delay_is_refused() -> None:
+def test_delay_table_without_the_operator_is_refused() -> None:
     table = load_table()
     with raises(ChoiceError, got="cosine", choices=sorted(table.widths)):
         table.timing("cosine", 8)
 
 
-def test_a_table_of_delays_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_delay_table_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     with raises(FileAccessError, path=str(tmp_path / "none.toml")):
         load_table(tmp_path / "none.toml")
     for text in ("part = ", 'part = "x"', "\n".join(("part = 1", "source = 1", "operators = 1"))):
@@ -158,9 +158,7 @@ def test_a_table_of_delays_that_cannot_be_read_is_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("call", "depth"), [("read_request", 9), ("write_request", 3)])
-def test_a_request_of_a_burst_takes_seven_cycles_to_read_and_one_to_write(
-    call: str, depth: int, tmp_path: Path
-) -> None:
+def test_burst_request_takes_7_cycles_to_read_and_1_to_write(call: str, depth: int, tmp_path: Path) -> None:
     """Allow two more cycles of depth: one to read the address from the FIFO, and one to end the loop."""
     port = "hls::burst_maxi<int> port, hls::stream<int> &in, int n"
     body = kernel(f"port.{call}(in.read(), 16);", port)
@@ -206,7 +204,7 @@ def test_members_of_a_constant_struct_have_pragmas_of_their_own(
     assert loop.reason.startswith(reason)
 
 
-def test_a_word_of_three_bytes_is_one_word(tmp_path: Path) -> None:
+def test_aggregated_struct_of_three_bytes_is_one_word(tmp_path: Path) -> None:
     struct = "struct rgb_t { ap_int<8> lane[3]; };\n"
     before = """static rgb_t words[64];
 #pragma HLS AGGREGATE variable = words compact = bit

@@ -64,7 +64,7 @@ def test_memories_of_equal_functions_differ_by_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("storage", "copies"), [("rom_np", 3), ("rom_1p", 1)])
-def test_a_table_is_copied_per_reader_only_if_its_type_allows(tmp_path: Path, storage: str, copies: int) -> None:
+def test_table_copies_per_reader_depend_on_the_storage_type(tmp_path: Path, storage: str, copies: int) -> None:
     (tmp_path / "instrument.h").write_text("")
     (tmp_path / "top.cpp").write_text(HEAD + TABLE.replace("KIND", storage))
     (memory,) = read_sources(tmp_path / "top.cpp").memories()
@@ -81,7 +81,7 @@ def test_struct_functions_and_static_numbers_are_not_memories(tmp_path: Path) ->
     assert (memory.name, memory.partitions, memory.words, memory.bits) == ("LEVELS.value", 2, 64, 16)
 
 
-def test_a_member_s_words_are_as_wide_as_its_type(tmp_path: Path) -> None:
+def test_member_words_have_the_width_of_their_type(tmp_path: Path) -> None:
     """Members of 12 and 5 bits keep these widths, although the compiler stores them in 16 and 8 bits."""
     both = "ap_int<12> value[2][64];\n    ap_uint<5> more[2][64];"
     text = TABLE.replace("short value[2][64];", both).replace("{{{1, 2, 3}, {4, 5, 6}}}", "{{{1}, {2}}, {{3}, {4}}}")
@@ -119,7 +119,7 @@ void multiply(hls::stream<int> &in, hls::stream<int> &out, int n) {
 """
 
 
-def test_a_large_table_compiled_without_its_values_gives_equal_results(
+def test_large_table_compiled_without_its_values_gives_equal_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "instrument.h").write_text("")

@@ -51,7 +51,7 @@ def multipliers(folder: Path, body: str) -> tuple[BuiltMultiplier, ...]:
         ("(in.read() & 511) * n", (32, 10)),
     ],
 )
-def test_a_product_is_as_wide_as_its_factors(tmp_path: Path, factors: str, bits: tuple[int, int]) -> None:
+def test_multiplier_has_the_widths_of_its_factors(tmp_path: Path, factors: str, bits: tuple[int, int]) -> None:
     (product,) = multipliers(tmp_path, kernel(f"out.write({factors});"))
     assert (product.wide_bits, product.narrow_bits) == bits
     assert (product.count, product.primitive, product.source) == (1, "auto", "top.cpp:9")
@@ -77,14 +77,14 @@ def test_bind_op_directive_selects_the_multiplier(tmp_path: Path, lines: str, im
 
 
 @pytest.mark.parametrize(("allocation", "count"), [("", 2), (ALLOCATION, 1)])
-def test_a_region_that_is_called_twice_is_built_twice_unless_it_is_allocated_once(
+def test_multipliers_of_a_region_called_twice_double_without_an_allocation_limit(
     tmp_path: Path, allocation: str, count: int
 ) -> None:
     products = multipliers(tmp_path, TWICE.replace("ALLOCATION", allocation))
     assert sum(product.count for product in products) == count
 
 
-def test_each_unrolled_product_is_counted(tmp_path: Path) -> None:
+def test_multipliers_count_every_unrolled_product(tmp_path: Path) -> None:
     lines = "int sum = 0;\nfor (int l = 0; l < 5; ++l) sum += ins[l].read() * (n + l);\nout.write(sum);"
     body = kernel(lines, "hls::stream<int> ins[5], hls::stream<int> &out, int n")
     assert sum(product.count for product in multipliers(tmp_path, body)) == 5
@@ -97,7 +97,9 @@ def test_each_unrolled_product_is_counted(tmp_path: Path) -> None:
         (32, 17, "DSP48E2", 2), (32, 32, "DSP48E2", 4), (28, 19, "DSP48E2", 2), (28, 28, "DSP48E2", 4),
     ],
 )  # fmt: skip
-def test_a_factor_wider_than_its_port_takes_more_dsps(a_bits: int, b_bits: int, dsp: str, count: int) -> None:
+def test_product_dsps_increase_if_a_factor_is_wider_than_its_port(
+    a_bits: int, b_bits: int, dsp: str, count: int
+) -> None:
     assert product_dsps(a_bits, b_bits, dsp) == count
 
 

@@ -97,7 +97,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     return read_sources(path)
 
 
-def test_loops_within_counted_loops_are_derived_and_every_other_one_is_refused(sources: Sources) -> None:
+def test_check_partly_derives_loops_of_counted_loops_and_refuses_the_others(sources: Sources) -> None:
     derived = {loop.source: (loop.derived_ii, loop.declared_ii) for loop in sources.check(100, partly=True)}
     inner = line_of("for (int x = 0; x < 2")
     assert derived == {
@@ -117,7 +117,7 @@ def test_loops_within_counted_loops_are_derived_and_every_other_one_is_refused(s
     }
 
 
-def test_a_refused_loop_is_an_error_unless_a_part_is_asked_for(sources: Sources, tmp_path: Path) -> None:
+def test_check_without_partly_raises_the_errors_of_refused_loops(sources: Sources, tmp_path: Path) -> None:
     with raises(SeveralFaultsError) as several:
         sources.check(100)
     assert len(several.value.errors) == 4
@@ -258,9 +258,7 @@ def test_reads_of_axi_ports_take_the_cycles_that_public_logs_state(ports: dict[s
     assert (ports["single"][0], ports["single"][2]) == (2, "ports of two (read)")
 
 
-def test_a_sum_that_truncates_adds_one_product_per_cycle(
-    ports: dict[str, tuple[int, int, str]], tmp_path: Path
-) -> None:
+def test_truncating_sum_adds_one_product_per_cycle(ports: dict[str, tuple[int, int, str]], tmp_path: Path) -> None:
     """A public log has a depth of 104 for 100 products. The additions of a sum that keeps all bits share cycles."""
     assert ports["multiply"][::2] == (1, "")
     assert 34 <= ports["multiply"][1] <= 38
@@ -268,7 +266,7 @@ def test_a_sum_that_truncates_adds_one_product_per_cycle(
     assert exact["multiply"][1] < 20
 
 
-def test_an_array_is_partitioned_by_itself_only_up_to_a_limit(
+def test_array_partition_is_inferred_only_up_to_the_element_limit(
     ports: dict[str, tuple[int, int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inferred, "MAX_ELEMENTS", 31)

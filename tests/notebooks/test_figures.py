@@ -31,7 +31,9 @@ def executed(notebook: Path, folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_every_figure_is_an_image(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebook_shows_every_figure_as_an_image(
+    notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     needs(notebook)
     monkeypatch.delenv("SYSTOLIC_DESIGN", raising=False)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))

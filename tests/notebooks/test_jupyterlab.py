@@ -144,7 +144,7 @@ def looked_at(lab: Lab, notebook: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_every_figure_is_an_image_on_the_page(notebook: Path, lab: Lab) -> None:
+def test_notebook_in_jupyterlab_shows_every_figure_as_an_image(notebook: Path, lab: Lab) -> None:
     needs(notebook)
     name = notebook.relative_to(ROOT)
     seen = looked_at(lab, name.as_posix())

@@ -77,7 +77,7 @@ def instances(design: SystolicDesign) -> str:
     return elaborated(design.path)
 
 
-def test_dsps_and_memories_are_the_schedulers(design: SystolicDesign, instances: str) -> None:
+def test_dsps_and_memories_equal_the_estimate_of_the_scheduler(design: SystolicDesign, instances: str) -> None:
     """Only modules that should have DSPs or memories are counted; test_products.py tests the other modules."""
     every = units(instances)
     holding = chosen(every, ("mac_chain", "requantise_sum", *MEMORIES))
@@ -94,7 +94,7 @@ def test_dsps_and_memories_are_the_schedulers(design: SystolicDesign, instances:
     assert lines["ports of maps"][2:4] == [2, 0], "m_axi adapters are of Vitis HLS"
 
 
-def test_modules_add_up_to_the_whole(design: SystolicDesign, instances: str) -> None:
+def test_module_counts_add_up_to_the_counts_of_the_engine(design: SystolicDesign, instances: str) -> None:
     """DSPs and memories: what is counted module by module, as often as it is there, is what the engine has as one."""
     every = units(instances)
     counted = synthesised(every, chosen(every, ("mac_chain", "requantise_sum", "fifo", *MEMORIES)), "xcup", print)
@@ -119,7 +119,7 @@ endmodule
 """A chain as a row of PEs feeds it at 8 bits."""
 
 
-def test_a_product_takes_one_dsp48e1_and_nothing_beside_it(tmp_path: Path) -> None:
+def test_mac_chain_products_of_25_by_18_bits_are_one_dsp48e1_each(tmp_path: Path) -> None:
     """25 × 18 bits: of a bit more it would be two, with adders and registers between them."""
     pytest.importorskip("pyosys", reason="counting needs Yosys: pip install 'systolic-cnn[proof]'")
     texts = {"mac_chain.sv": fixed_modules()["mac_chain.sv"], "four_products.sv": CHAIN}
@@ -137,7 +137,7 @@ def test_a_product_takes_one_dsp48e1_and_nothing_beside_it(tmp_path: Path) -> No
     assert cells["num_cells_by_type"] == {"DSP48E1": 4}
 
 
-def test_a_product_in_luts_takes_what_is_estimated(tmp_path: Path) -> None:
+def test_lut_product_has_the_estimated_luts_and_no_dsp(tmp_path: Path) -> None:
     """The requantisers of such an engine use no DSP, because the array needs all of them."""
     pytest.importorskip("pyosys", reason="counting needs Yosys: pip install 'systolic-cnn[proof]'")
     module = tmp_path / "lut_product.sv"
@@ -200,7 +200,7 @@ endmodule
         ("addition", ("add_words.sv",), ADDITION, ADDED_HALVES, NUMBERS["LANES"]),
     ],
 )
-def test_halves_to_even_take_what_is_estimated(
+def test_halves_to_even_have_the_estimated_luts_and_registers(
     top: str, names: Sequence[str], text: str, estimated: Fabric, lanes: int, tmp_path: Path
 ) -> None:
     """An engine without them takes nothing for them. Yosys needs up to 6 % more LUTs under other names of signals."""
@@ -210,7 +210,7 @@ def test_halves_to_even_take_what_is_estimated(
     assert (even.ff - up.ff) / lanes == pytest.approx(estimated.ff, abs=1)
 
 
-def test_a_line_of_a_table_takes_what_is_estimated(tmp_path: Path) -> None:
+def test_look_up_segment_has_the_estimated_luts_and_registers(tmp_path: Path) -> None:
     """look_up_segment without its memory, which is counted as LUTRAM by itself."""
     numbers = {"TABLE_DEPTH": TABLE_VALUES, "TABLE_SLOPES": 1}
     files = ("look_up_segment.sv", "lut_product.sv", "sdp_ram.sv")
@@ -220,7 +220,9 @@ def test_a_line_of_a_table_takes_what_is_estimated(tmp_path: Path) -> None:
     assert LINE.ff == pytest.approx(counted.ff, rel=0.05)
 
 
-def test_a_memory_of_another_size_is_told(design: SystolicDesign, tmp_path: Path, instances: str) -> None:
+def test_compared_memory_of_another_size_is_not_explained(
+    design: SystolicDesign, tmp_path: Path, instances: str
+) -> None:
     write_to = tmp_path / "src"
     write_to.mkdir()
     (tmp_path / "simulation").symlink_to(design.path / "simulation")
@@ -233,7 +235,7 @@ def test_a_memory_of_another_size_is_told(design: SystolicDesign, tmp_path: Path
     assert ["weights", "uram", 4, 8, "NOT EXPLAINED"] in lines
 
 
-def test_modules_of_the_same_text_are_one_unit() -> None:
+def test_units_modules_of_equal_text_are_one_unit() -> None:
     leaf = '  attribute \\src "a.sv:{0}"\n  wire input 1 \\a\n  cell $not $not$a.sv${0}\n    connect \\A \\a\n  end\n'
     text = "".join(
         f"module \\{name}\n{body}end\n"
@@ -249,7 +251,7 @@ def test_modules_of_the_same_text_are_one_unit() -> None:
     assert len(units(text.replace("$not $not$a.sv$18", "$neg $not$a.sv$18"))) == 3
 
 
-def test_memories_of_other_primitives_are_other_units() -> None:
+def test_units_memories_of_different_primitives_are_separate() -> None:
     memory = '  attribute \\src "a.sv:1"\n  attribute \\ram_style "{0}"\n  memory width 8 size 64 \\words\n'
     text = "".join(
         f"module \\{name}\n{body}end\n"
@@ -263,7 +265,7 @@ def test_memories_of_other_primitives_are_other_units() -> None:
     assert len(units(text.replace("ultra", "block"))) == 2
 
 
-def test_cells_by_their_kind() -> None:
+def test_counts_of_cells_adds_them_up_per_resource() -> None:
     cells = {"RAMB18E2": 1, "RAMB36E2": 2, "URAM288": 3, "LUT6": 4, "RAM64M8": 1, "DSP48E1": 5, "FDRE": 6, "CARRY4": 7}
     assert counts_of(cells) == Counts(dsp=5, ram18=5, uram=3, lut=12, lutram=8, ff=6)
     assert (counts_of(cells) + counts_of(cells)) == counts_of(cells).times(2)
@@ -271,7 +273,7 @@ def test_cells_by_their_kind() -> None:
         counts_of({"RAM9X9": 1})
 
 
-def test_what_is_recorded_is_of_all_instances_of_a_module(design: SystolicDesign) -> None:
+def test_recorded_counts_include_all_instances_of_a_module(design: SystolicDesign) -> None:
     """Two units of one module were counted, with two instances and with one."""
     every = (
         Unit("fifo__0", "fifo", "", ("a", "b")),
@@ -284,7 +286,7 @@ def test_what_is_recorded_is_of_all_instances_of_a_module(design: SystolicDesign
     assert json.loads(json.dumps(record)) == record
 
 
-def test_what_is_missing_is_told(
+def test_missing_source_module_or_tool_is_refused(
     design: SystolicDesign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, instances: str
 ) -> None:
     with raises(FileAccessError, path=str(tmp_path / "src/systolic_top.sv")):

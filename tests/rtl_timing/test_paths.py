@@ -103,7 +103,7 @@ def test_chain_of_small_luts_is_one_level_after_mapping_for_depth(delays: DelayT
     assert sorted(bits[0] for pin, bits in left.pins.items() if pin != "O") == list(range(10, 16))
 
 
-def test_seven_inputs_stay_two_levels_after_mapping_for_depth(delays: DelayTable) -> None:
+def test_chain_of_seven_inputs_has_two_levels_after_mapping_for_depth(delays: DelayTable) -> None:
     chain = module(
         *(register(f"in{bit}", "0", bit) for bit in range(10, 17)),
         lut(20, 10, 11), lut(21, 20, 12), lut(22, 21, 13), lut(23, 22, 14), lut(24, 23, 15), lut(25, 24, 16),

@@ -124,7 +124,7 @@ def test_check_names_all_broken_rules_at_once() -> None:
     assert len(caught.value.errors) == 2
 
 
-def test_every_rule_is_broken_by_a_case() -> None:
+def test_rules_are_each_broken_by_a_case() -> None:
     arrays = [replace(GOOD, **change) for change, _, _ in BROKEN.values()]
     positive, *relations = RULES
     assert any(not positive.holds(array) for array in arrays)

@@ -142,7 +142,7 @@ def test_check_schedule_strip_larger_than_a_buffer_is_refused() -> None:
         check_schedule(schedule_of(schedule.network, small, schedule.tilings))
 
 
-def test_why_in_ddr_gives_the_reason_per_layer() -> None:
+def test_reason_for_ddr_is_given_per_layer() -> None:
     # Two maps compete with maps that save more, one map has no room, and operands of an add on the array are in DDR.
     schedule = kept(cross_stage(), ARRAYS["4 rows"])
     taken = "the map buffers hold maps that save more DDR traffic, or its layer reads the only buffer with room"

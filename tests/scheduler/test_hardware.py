@@ -93,7 +93,7 @@ def test_port_latency_is_covered_by_twice_the_outstanding_bursts() -> None:
     assert WEIGHT_BEAT_BYTES * 8 == 128
 
 
-def test_the_buffers_of_the_ps_hide_the_latency_of_bursts_that_it_splits() -> None:
+def test_ps_buffers_hide_the_latency_of_split_bursts() -> None:
     """The model does not split bursts at the PS. This holds as long as a port's buffers last for the DDR's latency."""
     for board in map(load, names()):
         latency = ddr_timing(board, board.fmax.axi).read_latency

@@ -571,7 +571,7 @@ def _depths(rows: int) -> Any:
     )
 
 
-def test_nothing_fits_small_board_names_what_the_nearest_array_lacks() -> None:
+def test_infeasible_small_board_names_the_shortfalls_of_the_nearest_array() -> None:
     resources = replace(ZCU104.resources, dsp=40, bram36=6, uram=0, lut=9_000, lutram=900)
     board = replace(ZCU104, title="Tiny board", resources=resources)
     nearest: list[tuple[float, Array, Usage]] = []
@@ -586,7 +586,7 @@ def test_nothing_fits_small_board_names_what_the_nearest_array_lacks() -> None:
     assert [(error.resource, error.need, error.have), *error.others] == infeasible.shortfalls(array, usage, board)
 
 
-def test_nothing_fits_shallow_buffers_name_layers_and_sufficient_depths() -> None:
+def test_infeasible_shallow_buffers_name_layers_and_sufficient_depths() -> None:
     small = replace(SPACE, row_depths=(2,), weight_depths=(2, 8))
     error = infeasible.nothing_fits(problem(TALL, ZCU104, small))
     assert isinstance(error, SeveralFaultsError)

@@ -67,7 +67,7 @@ def test_areas_equal_the_placement_of_each_array() -> None:
     assert 3 < placed < 20
 
 
-def test_nothing_fits_buffers_too_shallow_together_names_their_depths() -> None:
+def test_infeasible_buffers_too_shallow_together_name_their_depths() -> None:
     network = Builder(3, 7, 6).conv(8, 3).pool().conv(12, 1).network()
     space = replace(SMALL, shapes=((8, 4),), row_depths=(2, 10), weight_depths=(2, 11), kept_depths=(512, 4096))
     error = nothing_fits(problem(network, ZCU104, space))

@@ -21,7 +21,7 @@ def test_cases_stack_and_take_fixtures(number: int, letter: str, tmp_path: Path)
     assert RAN.count((number, letter)) == 1
 
 
-def test_every_case_has_run_once() -> None:
+def test_cases_run_once_each() -> None:
     ran: list[int] = []
 
     @cases("one, other", [(1, 2), (3, 4)])
@@ -69,7 +69,7 @@ def test_fixtures_stay_in_the_signature() -> None:
     assert list(inspect.signature(test).parameters) == ["tmp_path"]
 
 
-def test_a_case_without_the_expected_error_is_named() -> None:
+def test_cases_without_the_expected_error_are_named() -> None:
     @cases("value", ["x", "1"])
     def no_number(value: str) -> None:
         with pytest.raises(ValueError):  # noqa: PT011

@@ -72,7 +72,7 @@ def test_trained_shapes_matches_golden_model(loaded: Executed) -> None:
     assert len(result.layers) == 9
 
 
-def test_every_layer_kind_matches_golden_model(loaded: Executed) -> None:
+def test_layers_of_every_kind_match_golden_model(loaded: Executed) -> None:
     network = every_layer()
     assert {type(node.op) for node in network.nodes[1:]} == KINDS
     result = simulate(loaded(network), picture_for(network, 5))

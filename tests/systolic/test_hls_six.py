@@ -67,7 +67,7 @@ def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("ap_int", [False, True], ids=["native", "ap_int"])
 @pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_six_products_match_golden_model(engines: Path, name: str, stay: bool, ap_int: bool) -> None:
+def test_hls_six_products_match_golden_model(engines: Path, name: str, stay: bool, ap_int: bool) -> None:
     network = NETWORKS[name](4)
     design = load_into(engines / "six", design_of(network, SIX, stay))
     result = simulate(design, picture_for(network, 6), Variant(ap_int=ap_int))
@@ -78,7 +78,7 @@ def test_six_products_match_golden_model(engines: Path, name: str, stay: bool, a
 @pytest.mark.parametrize("ap_int", [False, True], ids=["native", "ap_int"])
 @pytest.mark.parametrize("stay", [False, True], ids=["in DDR", "on chip"])
 @pytest.mark.parametrize("name", ["first", *NETWORKS])
-def test_six_products_in_partial_channel_blocks_match_golden_model(
+def test_hls_six_products_in_partial_channel_blocks_match_golden_model(
     engines: Path, name: str, stay: bool, ap_int: bool
 ) -> None:
     network = NETWORKS[name](4) if name in NETWORKS else FIRST
@@ -93,7 +93,7 @@ def test_six_products_in_partial_channel_blocks_match_golden_model(
 
 @pytest.mark.engine
 @pytest.mark.parametrize("ap_int", [False, True], ids=["native", "ap_int"])
-def test_six_products_with_residual_adds_match_golden_model(engines: Path, ap_int: bool) -> None:
+def test_hls_six_products_with_residual_adds_match_golden_model(engines: Path, ap_int: bool) -> None:
     network = residual(4)
     array = replace(SIX, added_maps=True)
     design = load_into(engines / "added", design_of(network, array))
@@ -125,7 +125,7 @@ PLANTED = {
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
-def test_six_products_defect_changes_the_result(engines: Path, name: str) -> None:
+def test_hls_six_products_defect_changes_the_result(engines: Path, name: str) -> None:
     header, right, wrong = PLANTED[name]
     folder = engines / name.replace(" ", "-")
     write(design_of(FIRST, HALF), folder)
@@ -136,7 +136,7 @@ def test_six_products_defect_changes_the_result(engines: Path, name: str) -> Non
     assert simulate(open_design(folder), picture_for(FIRST, 6), Variant(ap_int=ap_int)).mismatches > 0
 
 
-def test_six_products_use_the_same_images_in_both_engines() -> None:
+def test_hls_six_products_use_the_images_of_the_rtl_engine() -> None:
     """Expect weights, requantisers and the program in the layout that the SystemVerilog engine reads."""
     designs = [design_of(FIRST, array).files for array in (HALF, replace(HALF, dsp_registers=True))]
     other = rtl_design_of(FIRST, HALF).files
@@ -149,7 +149,7 @@ CHANGED = {"feed_weights", "pe_row", "last_pe_row", "plan_chunks", "arrange", "w
 
 
 @pytest.mark.engine
-def test_six_products_pass_the_check(tmp_path: Path) -> None:
+def test_hls_six_products_pass_the_check(tmp_path: Path) -> None:
     """Run ``systolic check`` at 300 MHz, with whole and with partial channel blocks."""
     for name, array in {"six": SIX, "half": HALF}.items():
         array = replace(
@@ -167,7 +167,7 @@ def test_six_products_pass_the_check(tmp_path: Path) -> None:
 
 
 @pytest.mark.engine
-def test_six_products_take_the_cycles_of_four(engines: Path) -> None:
+def test_hls_six_products_take_the_cycles_of_four(engines: Path) -> None:
     """Trace the same number of PEs, built from two thirds of the DSPs. The weights are sent one cycle later."""
     cycles = {}
     for products in (0, 6):

@@ -48,11 +48,11 @@ def test_rate_clock_without_held_clock_gives_no_rate() -> None:
         (RateClock(250.0, holds=False), "target"),
     ],
 )
-def test_rate_clock_link_is_what_earned_the_clock(clock: RateClock, link: str) -> None:
+def test_rate_clock_link_names_the_origin_of_the_clock(clock: RateClock, link: str) -> None:
     assert clock.link == link
 
 
-def test_rate_clock_that_the_timing_model_misses_is_said_next_to_the_rate() -> None:
+def test_rate_clock_text_has_the_percentiles_of_the_timing_model() -> None:
     missed = RateClock(300.0, p50_mhz=210.6, p90_mhz=150.0)
     assert missed.text(280.0) == (
         "280.0 frames/s at 300 MHz (target, not reached by the timing model, whose P50 is 211 and P90 150 MHz); "

@@ -116,7 +116,7 @@ def test_explore_and_saved_schedule_keep_six_products() -> None:
         explore(FIRST, ZCU104, 300, SystolicOptions(schedule=saved, pins={"dsp_products": 0}))
 
 
-def test_six_products_require_columns_in_threes() -> None:
+def test_rtl_six_products_require_columns_in_threes() -> None:
     with raises_among(InvalidValueError, what="columns", got=16):
         explore(FIRST, ZCU104, 300, SystolicOptions(array="4x16x8", pins=PINS))
     found = explore(FIRST, ZCU104, 300, SystolicOptions(pins={**PINS, "rows": 2, "lanes": 8}))
@@ -159,7 +159,7 @@ def test_rtl_six_products_defect_changes_the_result(engines: Path, name: str) ->
     assert simulate(open_design(engines / name), picture_for(FIRST, 6)).mismatches > 0
 
 
-def test_six_products_without_support_are_refused() -> None:
+def test_rtl_six_products_without_support_are_refused() -> None:
     narrow, pynq = SystolicOptions(pins=PINS, engine=RTL), load("pynq-z2")
     with raises(UnsupportedError, subject="6 products per DSP48E1"):
         explore(FIRST, pynq, 100, narrow)

@@ -64,7 +64,7 @@ def mismatches(made: Accelerator, name: str, variant: Variant = NATIVE) -> dict[
 
 @pytest.mark.parametrize("geometry", by_default(1, GEOMETRIES))
 @pytest.mark.parametrize("name", NETWORKS)
-def test_every_layer_matches_golden_model(name: str, geometry: str, accelerator: GiveAccelerator) -> None:
+def test_simulated_layers_match_golden_model(name: str, geometry: str, accelerator: GiveAccelerator) -> None:
     assert set(mismatches(accelerator(geometry), name).values()) == {0}
 
 

@@ -243,7 +243,7 @@ def test_nested_sequential_model_equals_keras() -> None:
     check(keras.Sequential([keras.Input(SHAPE), inner, Layers.Conv2D(2, 1)], name="net"))
 
 
-def test_all_refused_layers_are_reported_together() -> None:
+def test_unsupported_layers_are_reported_together() -> None:
     def build(x: Any) -> Any:
         x = Layers.Lambda(lambda values: values * 2, name="own")(x)
         x = Layers.UpSampling2D(interpolation="bicubic", name="smooth")(x)

@@ -148,7 +148,7 @@ def test_annotation_that_is_not_a_datatype_is_refused(text: str) -> None:
         read_model(annotated(model, {kernel: text}), "net.onnx", "net")
 
 
-def test_two_annotations_of_a_tensor_must_be_equal() -> None:
+def test_annotations_of_one_tensor_that_differ_are_refused() -> None:
     model, kernel, _ = convolved(WEIGHTS)()
     read_model(annotated(annotated(model, {kernel: "INT4"}), {kernel: "INT4"}), "net.onnx", "net")
     what = f"the datatype that the tensor '{kernel}' is annotated with"

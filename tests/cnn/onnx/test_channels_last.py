@@ -495,7 +495,7 @@ def test_guessed_channels_last_is_noted_once_per_command(tmp_path: Path) -> None
         assert call(name, tmp_path / "net.onnx", *options).error.count(told) == 1, name
 
 
-def test_unsupported_operator_with_channels_last_is_not_told_to_be_transposed() -> None:
+def test_unsupported_operator_with_channels_last_error_proposes_no_transpose() -> None:
     """Use ConvNeXt's LayerNormalization and an unknown operator, for which a Transpose would not help."""
     writer = Writer()
     source = writer.put("Transpose", [convolved(writer, "picture", 3, 4)], perm=[0, 2, 3, 1])

@@ -170,9 +170,7 @@ def test_design_with_dilated_convolution_equals_golden_model(
 @pytest.mark.engine
 @pytest.mark.parametrize("engine", ["hls", "rtl"])
 @pytest.mark.parametrize("form", [Form(), Form(activations="QUInt8")], ids=str)
-def test_both_engines_with_quantised_dilated_convolution_equal_golden_model(
-    engine: str, form: Form, tmp_path: Path
-) -> None:
+def test_engine_with_quantised_dilated_convolution_equals_golden_model(engine: str, form: Form, tmp_path: Path) -> None:
     """Use more than 36 rows, for which non-zero padding is written in phases, and a batch of two frames."""
     sides = (1, 3, 36, 7)
     network = systolic.load(quantised(spread(sides, 8, dilations=[2, 3], pads=[2, 3, 2, 3]), tmp_path, form, sides))

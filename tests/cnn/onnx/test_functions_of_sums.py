@@ -220,7 +220,7 @@ def test_function_of_combined_maps_equals_onnxruntime(kind: str, tmp_path: Path)
     assert not any("functions" in note for note in read.notes) or kind == "GlobalAveragePool"
 
 
-def test_several_quantisers_of_one_sum_equal_onnxruntime(tmp_path: Path) -> None:
+def test_quantisers_of_one_sum_equal_onnxruntime(tmp_path: Path) -> None:
     """Use one quantiser after a function, one that saturates early, and one of few bits."""
     writer = OfSums(20)
     sums = writer.sums(1 / 256, (0, -300))

@@ -116,7 +116,7 @@ def test_gelu_with_constants_of_16_bits_becomes_one_layer() -> None:
     assert [node.op for node in network.nodes[1:]] == [Activate("gelu")]
 
 
-def test_two_consecutive_gelus_become_two_layers() -> None:
+def test_consecutive_gelus_become_separate_layers() -> None:
     network = after_a_convolution(lambda writer, x: by_tanh(writer, pytorch(writer, x)))
     assert [node.name for node in network.nodes[2:]] == ["gelu1", "gelu_tanh1"]
 

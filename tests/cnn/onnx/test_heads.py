@@ -212,7 +212,7 @@ def test_wrong_heads_in_the_metadata_are_refused(two_maps: Path) -> None:
         read_onnx(two_maps)
 
 
-def test_other_metadata_is_kept(two_maps: Path) -> None:
+def test_with_metadata_preserves_other_metadata(two_maps: Path) -> None:
     model = onnx.load(two_maps)
     for key in ("author", METADATA, "zoo", METADATA):
         model.metadata_props.add(key=key, value="[]")

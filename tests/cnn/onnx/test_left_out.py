@@ -250,7 +250,7 @@ def test_depth_to_space_reorders_channels_for_mode_crd() -> None:
         depth_to_space(layers(8, 1, 1), operation("D", blocksize=3))
 
 
-def test_more_than_64_integers_are_refused() -> None:
+def test_whole_numbers_above_64_or_of_another_type_are_refused() -> None:
     assert whole_numbers(np.arange(MOST_NUMBERS, dtype=np.uint8)) == tuple(range(64))
     for array in (np.arange(MOST_NUMBERS + 1), np.arange(3.0), np.array([True])):
         kind = RangeError if array.dtype.kind == "i" else ShapeError
@@ -334,7 +334,7 @@ def test_known_layout_is_cut_at_its_joined_maps(tmp_path: Any) -> None:
 
 
 @cases("kind", ["Add", "Conv", "ConcatFromSequence", "Mul"])
-def test_only_a_concat_joins_maps(kind: str) -> None:
+def test_followed_view_ends_only_at_a_concat(kind: str) -> None:
     """Check operator names before and after it in the alphabet."""
     view = OnnxOperation("", "Reshape", ("joined",), ("view",), {})
     for name, wanted in ((kind, False), ("Concat", True)):

@@ -45,7 +45,7 @@ def chosen(kind: str, kept: int, other: float = 0.0, operator: bool = False, com
 
 @cases("operator", [False, True])
 @cases("kind, kept", [("LessOrEqual", 2), ("Greater", 1)])
-def test_where_by_a_threshold_becomes_one_function(kind: str, kept: int, operator: bool) -> None:
+def test_operator_where_by_a_threshold_becomes_one_function(kind: str, kept: int, operator: bool) -> None:
     network = check_against_runtime(chosen(kind, kept, operator=operator), pixels(*SHAPE[1:]))
     (op,) = (node.op for node in network.nodes if isinstance(node.op, Activate))
     assert op.function == "thresholded_relu"
@@ -62,7 +62,7 @@ def test_where_by_a_threshold_becomes_one_function(kind: str, kept: int, operato
         chosen("Greater", 1, compared=False),
     ],
 )
-def test_other_where_is_refused(model: Any) -> None:
+def test_operator_where_of_another_form_is_refused(model: Any) -> None:
     with raises(SeveralFaultsError) as caught:
         network_of(model, "net.onnx", "net")
     kinds = [error.subject.split()[0] for error in faults_of(caught.value, UnsupportedError, reason=UNKNOWN)]

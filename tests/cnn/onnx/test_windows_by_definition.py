@@ -54,7 +54,7 @@ def test_pads_follow_from_the_attributes() -> None:
 
 
 @cases("ceil_mode", [0, 1])
-def test_window_is_counted_wherever_it_fits(ceil_mode: int) -> None:
+def test_slid_counts_every_window_that_fits(ceil_mode: int) -> None:
     """Expect one more window for a remainder in ceil mode, unless it would start in the padding at the end."""
     for _ in range(150):
         height, width, rows, columns = (int(n) for n in RANDOM.integers(1, 8, 4))

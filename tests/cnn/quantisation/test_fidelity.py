@@ -52,7 +52,7 @@ def test_input_image_is_exact_except_for_float_rounding() -> None:
 
 
 @cases("make", [networks.tiny_yolo, networks.branches, networks.classifier])
-def test_more_bits_raise_the_sqnr(make: Callable[[], Network]) -> None:
+def test_sqnr_rises_with_the_number_of_bits(make: Callable[[], Network]) -> None:
     """Expect about 6 dB per bit, from 4 to 8 to 16 bits of weights and activations."""
     head = [list(measured(make(), bits=b, activation_bits=b).values())[-1].sqnr_db for b in (4, 8, 16)]
     assert head[0] + 12 < head[1]

@@ -116,7 +116,7 @@ def test_percentile_is_the_end_of_the_bin_that_reaches_it(percentile: float, rea
     assert calibration._percentile(histogram({10: 2, 20: 1, 30: 1}, greatest=30.5), 99) == 30.5
 
 
-def test_each_node_has_the_range_of_its_own_bits() -> None:
+def test_ranges_by_bits_gives_each_node_the_range_of_its_bits() -> None:
     random = np.random.default_rng(5)
     statistics = Statistics(tuple(seen(random.normal(size=500) ** 3) for _ in range(3)), 1)
     for method in ("mse", "entropy", "max"):

@@ -126,7 +126,7 @@ def test_constant_inputs_give_the_nearest_integers() -> None:
         (4608, [0, 1152, 2304, 3456, 4608]),
     ],
 )
-def test_many_weights_are_split_into_equal_parts(inputs: int, edges: list[int]) -> None:
+def test_parts_of_more_than_1152_weights_have_nearly_equal_lengths(inputs: int, edges: list[int]) -> None:
     wanted = [slice(first, last) for first, last in pairwise(edges)]
     assert list(reconstruction._parts(inputs)) == wanted
 

@@ -107,7 +107,7 @@ def test_unknown_format_is_refused() -> None:
         quantise_format(network, ranges, 5)
 
 
-def test_each_format_raises_the_sqnr() -> None:
+def test_format_with_more_bits_has_a_higher_sqnr() -> None:
     """Expect more than 30 dB at 8 bits and 25 dB more at 16 bits for the last layer of the built-in network.
 
     Activations of the full 16 bits must be worse than the shared bits.

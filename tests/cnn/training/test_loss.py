@@ -27,7 +27,7 @@ def test_truth_is_assigned_to_its_cell_and_decodes_back() -> None:
     assert decode_boxes(grid, GRID)[tuple(where)][0].tolist() == pytest.approx([40, 70, 88, 102], abs=1e-3)
 
 
-def test_only_a_box_near_a_truth_is_trained_to_its_class() -> None:
+def test_near_truths_selects_boxes_near_a_truth_with_its_class() -> None:
     torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
     truths = [np.array([[4, 10, 10, 50, 50], [2, 90, 90, 130, 130]], np.float32)] * 2
     boxes = torch.zeros(2, len(ANCHORS), CELLS, CELLS, 4)

@@ -207,7 +207,7 @@ def test_anneal_bounds_extend_half_an_index_beyond_the_row(monkeypatch: pytest.M
     assert (asked["visit"], asked["accept"], asked["no_local_search"], asked["seed"]) == (2.0, -5.0, True, 0)
 
 
-def test_each_attempt_anneals_lanes_and_then_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fold_anneals_lanes_and_then_kinds_in_each_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
     gone: list[tuple[int, ...]] = []
     monkeypatch.setattr(_Annealing, "go_through", lambda _, rows, together: gone.append((len(rows), together)))
     graph = space("pointwise").graph

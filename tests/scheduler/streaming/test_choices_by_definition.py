@@ -176,7 +176,7 @@ def test_needed_removes_choices_that_another_dominates() -> None:
 # --- rows of the program ----------------------------------------------------------------------------------------------
 
 
-def test_one_of_row_selects_one_choice() -> None:
+def test_row_from_one_of_selects_one_choice() -> None:
     row = _one_of(5, 3)
     assert (row.columns.tolist(), row.factors.tolist(), row.right) == ([5, 6, 7], [1, 1, 1], 1)
 

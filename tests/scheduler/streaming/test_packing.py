@@ -57,7 +57,7 @@ def fields_of(chain: int, field: int, count: int) -> list[int]:
 
 
 @given(st.data(), ranges, ranges, st.sampled_from(DSPS), st.sampled_from([two_weights, two_pixels]))
-def test_two_packed_products_separate_exactly(
+def test_packing_of_two_products_separates_exactly(
     data: st.DataObject, weight: Range, value: Range, dsp: str, of: Packer
 ) -> None:
     packing = of(weight, value, dsp)
@@ -73,7 +73,7 @@ def test_two_packed_products_separate_exactly(
 
 
 @given(st.data(), ranges, ranges, st.sampled_from(DSPS))
-def test_four_packed_products_separate_exactly(data: st.DataObject, weight: Range, value: Range, dsp: str) -> None:
+def test_packing_of_four_products_separates_exactly(data: st.DataObject, weight: Range, value: Range, dsp: str) -> None:
     packing = four_products(weight, value, dsp)
     if packing.terms == 0:
         return

@@ -166,14 +166,14 @@ def test_rate_states_whether_the_goal_is_met() -> None:
     assert _rate(refused(goal=Goal(499)), result) == ", at a lower rate"
 
 
-def test_what_would_fit_proposes_external_weights_first() -> None:
+def test_proposal_names_external_weights_first() -> None:
     board = small(bram36=1, lut=2500, lutram=2000)
     for cycles, rate in ((None, ""), (3000, ", at this rate"), (300, ", at a lower rate")):
         nearest = f"the weights of conv2 from DDR (--external conv2){rate}"
         assert what_would_fit(refused(board, Goal(cycles))) == Proposal(nearest)
 
 
-def test_what_would_fit_proposes_boards_and_then_the_systolic_style(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proposal_names_larger_boards_and_then_the_systolic_style(monkeypatch: pytest.MonkeyPatch) -> None:
     board = small(bram36=1, lut=5000, lutram=100)
     assert what_would_fit(refused(board)) == Proposal("PYNQ-Z2 (--board pynq-z2)")
     assert what_would_fit(refused(board, Goal(10**6))) == Proposal("PYNQ-Z2 (--board pynq-z2), at this rate")
@@ -202,7 +202,7 @@ def test_what_would_fit_proposes_boards_and_then_the_systolic_style(monkeypatch:
         (with_thresholds(of(8)), False),
     ],
 )
-def test_other_style_is_proposed_if_it_has_the_layers(made: Layers, maps: bool) -> None:
+def test_proposal_of_the_systolic_style_requires_its_support_of_the_layers(made: Layers, maps: bool) -> None:
     network = made.network()
     graph = lower(network)
     assert ("systolic generate NET" in _other_style(replace(refused(), graph=graph))) == maps

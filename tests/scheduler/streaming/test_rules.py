@@ -427,7 +427,7 @@ def test_broken_constraint_raises_its_error(
     check(folded(graph, {}))  # words of one value keep all constraints
 
 
-def test_every_constraint_has_a_case() -> None:
+def test_constraint_cases_cover_every_constraint() -> None:
     assert {case[0] for case in CASES} == {row.name for row in CONSTRAINTS}
 
 

@@ -300,7 +300,7 @@ def joined() -> QuantizedNetwork:
 @pytest.mark.engine
 @pytest.mark.usefixtures("package")
 @pytest.mark.parametrize("seed", range(2))
-def test_two_added_blocks_under_drawn_foldings_do_not_deadlock(seed: int, tmp_path: Path) -> None:
+def test_added_blocks_under_drawn_foldings_do_not_deadlock(seed: int, tmp_path: Path) -> None:
     """Run a drawn folding whose FIFO depths are estimated from the lags: it does not deadlock."""
     network, noise = joined(), np.random.default_rng(seed).integers(0, 256, (3, 8, 12), np.uint8)
     options = StreamingOptions(

@@ -81,7 +81,7 @@ def test_fifo_widths_equal_their_words(whole: Made, forked: Made) -> None:
 
 
 @pytest.mark.parametrize("variant", by_default(1, [Variant(), Variant(ap_int=True)]), ids=lambda one: one.name)
-def test_every_block_executed_equals_the_golden_model(whole: Made, variant: Variant) -> None:
+def test_pipeline_of_all_blocks_equals_the_golden_model(whole: Made, variant: Variant) -> None:
     kinds = {type(block.op).__name__ for block in whole.folding.graph.blocks}
     assert kinds >= {"Window", "MatrixVector", "VectorVector", "Activate", "Add", "Split", "Concat", "Upsample"}
     result = simulate(whole.pipeline, whole.picture, variant)
@@ -129,7 +129,7 @@ def is_choice(block: g.Block) -> bool:
 
 
 @pytest.mark.engine
-def test_several_outputs_start_at_whole_beats(tmp_path: Path) -> None:
+def test_pipeline_outputs_start_at_whole_beats(tmp_path: Path) -> None:
     """Write output maps of 250 and 75 bytes, whose last beats end with unused bytes."""
     layers = Layers(3, 5, 5).conv(6, 3)
     stem = layers.last
@@ -293,7 +293,7 @@ def test_skip_with_shallow_fifos_deadlocks_until_they_are_sized(forked: Made) ->
         *((sharing, None), (sharing, 3000)),
     ],
 )
-def test_every_block_of_small_maps_takes_the_modelled_cycles(
+def test_pipeline_of_small_maps_takes_the_modelled_cycles(
     make_network: Callable[[], QuantizedNetwork], cycles: int | None, tmp_path: Path
 ) -> None:
     """Compare modelled and traced cycles for small maps.

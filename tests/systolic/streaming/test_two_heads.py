@@ -35,7 +35,7 @@ def design(tmp_path_factory: pytest.TempPathFactory) -> Design:
     return systolic.design(model, "zcu104", "streaming", fps=5_000, search="greedy").write(folder / "design")
 
 
-def test_two_heads_start_at_whole_beats(design: Design) -> None:
+def test_heads_of_a_pipeline_start_at_whole_beats(design: Design) -> None:
     manifest = as_kind(StreamingDesign, design.opened).manifest
     first, second = manifest.outputs
     assert (first.offset, first.channels, second.channels) == (0, 21, 21)
@@ -43,7 +43,7 @@ def test_two_heads_start_at_whole_beats(design: Design) -> None:
     assert second.offset == -(-first.bytes // manifest.packet_out.beat) * manifest.packet_out.beat
 
 
-def test_two_heads_simulated_equal_the_golden_program(design: Design) -> None:
+def test_simulate_of_two_heads_equals_the_golden_program(design: Design) -> None:
     """Compare a design in which the host computes nodes between the program's layers."""
     nodes = design.opened.network.nodes
     assert any(node.op.on_host for node in nodes[:-1])
@@ -51,7 +51,7 @@ def test_two_heads_simulated_equal_the_golden_program(design: Design) -> None:
     assert (result.mismatches, result.right) == (0, True)
 
 
-def test_two_heads_run_gives_boxes_of_both(design: Design) -> None:
+def test_run_of_two_heads_gives_boxes_of_both(design: Design) -> None:
     seen = design.run(FRAME, threshold=0.0)
     assert seen.mismatches == 0
     assert len(seen.detections) > 9 * 9, "more than one head's cells"
