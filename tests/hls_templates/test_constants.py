@@ -32,7 +32,7 @@ def loops(columns: int, folder: Path) -> tuple[CheckedLoop, ...]:
 
 @pytest.mark.engine
 @pytest.mark.parametrize("columns", [16, 40, 64])
-def test_each_column_of_any_width_of_array_takes_its_constants_in_a_cycle(columns: int, tmp_path: Path) -> None:
+def test_column_constants_of_any_array_width_are_written_at_one_per_cycle(columns: int, tmp_path: Path) -> None:
     found = loops(columns, tmp_path)
     assert len(found) == 2
     for loop in found:

@@ -70,7 +70,7 @@ BY_DEFAULT = ("4 bits", "map buffers")
 @pytest.mark.parametrize(
     "name", [name if name in BY_DEFAULT else pytest.param(name, marks=pytest.mark.engine) for name in GEOMETRIES]
 )
-def test_the_linter_finds_nothing(name: str) -> None:
+def test_engine_sources_have_no_lint_finding(name: str) -> None:
     assert [str(finding) for finding in lint(systolic_sources(GEOMETRIES[name]), TOP)] == []
 
 
@@ -94,7 +94,7 @@ def test_the_linter_finds_nothing(name: str) -> None:
         ),
     ],
 )
-def test_the_linter_would_find_it(file: str, right: str, wrong: str, rule: str) -> None:
+def test_engine_source_with_a_planted_error_has_a_lint_finding(file: str, right: str, wrong: str, rule: str) -> None:
     sources = systolic_sources(GEOMETRIES["two ports"])
     assert right in sources[file]
     found = lint({**sources, file: sources[file].replace(right, wrong)}, TOP)
@@ -146,7 +146,7 @@ def test_fixed_headers_are_copied_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("ports", [(1, 1), (2, 4), (4, 2)])
-def test_every_port_has_its_own_reader_and_interface(ports: tuple[int, int]) -> None:
+def test_engine_ports_have_a_reader_and_an_interface_each(ports: tuple[int, int]) -> None:
     top = systolic_sources(values(replace(SMALL, map_ports=ports[0], weight_ports=ports[1])))["top.cpp"]
     for kind, count in zip(("maps", "weights"), ports, strict=True):
         assert set(re.findall(rf"bundle={kind}_(\d)", top)) == {str(port) for port in range(count)}
@@ -164,7 +164,7 @@ MACROS = {buffer.name: buffer.macro for buffer in (*PLACED, TABLES)}
 
 
 @pytest.mark.parametrize("bram36", [312, 60], ids=["room", "short of BRAM"])
-def test_the_code_has_the_primitives_that_were_chosen(bram36: int) -> None:
+def test_engine_code_binds_the_placed_primitives(bram36: int) -> None:
     """Check the macros of each BIND_STORAGE, and the reasons above the top function."""
     board = load("zcu104")
     board = replace(board, resources=replace(board.resources, bram36=bram36))
@@ -181,7 +181,7 @@ def test_the_code_has_the_primitives_that_were_chosen(bram36: int) -> None:
 
 @pytest.mark.engine
 @pytest.mark.parametrize(("impl", "product"), [(impl, PRODUCT_IMPLS[i % 2]) for i, impl in enumerate(IMPLS)])
-def test_the_linter_knows_every_primitive(impl: str, product: str) -> None:
+def test_lint_accepts_every_placed_primitive(impl: str, product: str) -> None:
     impls = {name: product if name == PRODUCTS.name else impl for name in MACROS}
     memories = [BufferPrimitive(macro, impls[name], "") for name, macro in sorted(MACROS.items())]
     placed = replace(values(), memories=tuple(memories))
@@ -211,7 +211,7 @@ def uncommented(text: str) -> str:
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
 
-def test_a_parameter_that_is_no_identifier_is_refused() -> None:
+def test_parameter_that_is_not_an_identifier_is_refused() -> None:
     right = values()
     wrong = replace(right, parameters=(*right.parameters, Parameter("ROWS = 1; int x", 1, "")))
     with raises(InvalidValueError, what="an identifier", got="ROWS = 1; int x"):
@@ -300,7 +300,7 @@ def alike(name: str, choices: list[tuple[int, ...]]) -> tuple[Integers, Integers
     return grid[:, : how.columns], grid[:, how.columns :]
 
 
-def test_every_weight_by_every_extreme_value(library: ctypes.CDLL, packing: str) -> None:
+def test_dsp_chain_weights_by_extreme_values_give_exact_sums(library: ctypes.CDLL, packing: str) -> None:
     """Multiply all weights by values at and next to both ends and around 0, with equal numbers along the chain."""
     (top, high), (_, how) = ends(packing), packing_of(packing)
     extremes = sorted({-high - 1, -high, 1 - high, -1, 0, 1, high - 1, high})
@@ -310,14 +310,14 @@ def test_every_weight_by_every_extreme_value(library: ctypes.CDLL, packing: str)
     check_packed(library, *alike(packing, list(choices)))
 
 
-def test_every_value_by_the_extreme_weights(library: ctypes.CDLL, packing: str) -> None:
+def test_dsp_chain_values_by_extreme_weights_give_exact_sums(library: ctypes.CDLL, packing: str) -> None:
     (top, high), (_, how) = ends(packing), packing_of(packing)
     values_ = range(-high - 1, high + 1, 1 if high <= 127 else 61)
     few = (-top, -1, 0, 1, top)
     check_packed(library, *alike(packing, list(itertools.product(*how.columns * [few], *how.positions * [values_]))))
 
 
-def test_every_sign_along_a_chain(library: ctypes.CDLL, packing: str) -> None:
+def test_dsp_chain_extremes_of_either_sign_give_exact_sums(library: ctypes.CDLL, packing: str) -> None:
     """Use extremes of either sign at each place, so that partial sums reach both ends and return."""
     (top, high), (_, how) = ends(packing), packing_of(packing)
     length = min(how.chain, 10)
@@ -333,7 +333,7 @@ def test_every_sign_along_a_chain(library: ctypes.CDLL, packing: str) -> None:
 
 @settings(max_examples=100, derandomize=True, database=None)
 @given(data=st.data())
-def test_any_chain(library: ctypes.CDLL, packing: str, data: st.DataObject) -> None:
+def test_dsp_chain_any_operands_give_exact_sums(library: ctypes.CDLL, packing: str, data: st.DataObject) -> None:
     (top, high), (_, how) = ends(packing), packing_of(packing)
     weights = st.sampled_from((-top, top)) | st.integers(-top, top)
     check_packed(

@@ -40,7 +40,7 @@ def capacity(board: str, length: int) -> int:
 
 
 @cases("board", KNOWN)
-def test_every_chain_is_placed_whole_on_sites_of_its_own(board: str) -> None:
+def test_place_chains_have_their_own_sites_within_a_clock_region(board: str) -> None:
     facts, low_voltage = floorplan(board), "0.72" in load(board).speed_grade
     there = {(column, row * REGION + at) for column, row in facts.region_columns for at in range(REGION)}
     assert len(there) == load(board).resources.dsp
@@ -61,7 +61,7 @@ def test_every_chain_is_placed_whole_on_sites_of_its_own(board: str) -> None:
 
 
 @cases("board", KNOWN)
-def test_a_block_has_sites_for_its_chains_and_shares_none(board: str) -> None:
+def test_blocks_have_disjoint_sites_for_all_their_chains(board: str) -> None:
     facts = floorplan(board)
     for length in (1, 4, 5, 8):
         count = capacity(board, length) - 1
@@ -88,7 +88,7 @@ def test_columns_that_do_not_add_up_to_the_part_are_refused(tmp_path: Path) -> N
         load(str(tmp_path / "mine.toml"))
 
 
-def test_another_part_does_not_inherit_the_columns(tmp_path: Path) -> None:
+def test_board_of_another_part_inherits_no_floorplan(tmp_path: Path) -> None:
     same, other = tmp_path / "same.toml", tmp_path / "other.toml"
     same.write_text('extends = "zcu104"\n[resources]\ndsp = 1000\n')
     other.write_text('extends = "zcu104"\npart = "xczu9eg-ffvb1156-2-e"\n[resources]\ndsp = 2520\n')
@@ -103,7 +103,7 @@ def planned(board: str = "zcu104", count: int = 208, length: int = 8) -> VendorV
     return replace(rtl_values(board), chains=tuple(chains(count, length)))
 
 
-def test_the_constraints_place_every_chain_in_one_pblock(tmp_path: Path) -> None:
+def test_floorplan_on_places_every_chain_in_one_pblock(tmp_path: Path) -> None:
     ran = rtl_vivado(tmp_path, planned(), "floorplan=on")
     assert ran.rc == 0, ran.out
     assert "WARNING" not in ran.out
@@ -116,14 +116,14 @@ def test_the_constraints_place_every_chain_in_one_pblock(tmp_path: Path) -> None
     assert cells == [f"system_i/systolic_top_0/inst/{chain.cell}" for chain in chains(208, 8)]
 
 
-def test_a_renamed_chain_is_reported(tmp_path: Path) -> None:
+def test_floorplan_on_with_a_renamed_chain_warns(tmp_path: Path) -> None:
     renamed = "*chain\\[[012]\\].products"
     ran = rtl_vivado(tmp_path, planned(), "floorplan=on", STUB_RENAMED=renamed)
     assert ran.out.count("WARNING") == 1
     assert "the Pblock dsp_x3y0 of floorplan.xdc has no cells" in ran.out
 
 
-def test_without_the_argument_nothing_is_constrained(tmp_path: Path) -> None:
+def test_floorplan_without_the_argument_adds_no_constraints(tmp_path: Path) -> None:
     ran = rtl_vivado(tmp_path, planned())
     assert not [call for call in ran.named("add_files") if "floorplan" in " ".join(call)]
     assert "NOTE" not in ran.out
@@ -131,7 +131,7 @@ def test_without_the_argument_nothing_is_constrained(tmp_path: Path) -> None:
     assert "NOTE: at 0.72 V a DSP cascade that crosses the centre of a clock region" in kria.out
 
 
-def test_an_array_that_does_not_fit_is_refused_with_the_numbers(tmp_path: Path) -> None:
+def test_floorplan_on_without_room_or_known_sites_is_refused(tmp_path: Path) -> None:
     for of, sentence in (
         (
             planned("kv260", 140),

@@ -33,24 +33,24 @@ FIXED = {
         ('// #include "c.h"\nint i;  // "d.h"\n', []),
     ],
 )
-def test_headers_are_taken_through_one_another_in_a_fixed_order(text: str, names: list[str]) -> None:
+def test_included_headers_are_listed_transitively_in_a_fixed_order(text: str, names: list[str]) -> None:
     assert list(included([text], FIXED)) == names
 
 
-def test_files_of_a_folder_are_sorted_and_nothing_else(tmp_path: Path) -> None:
+def test_fixed_files_are_the_sorted_sources_of_a_folder(tmp_path: Path) -> None:
     for name in ("b.h", "a.cpp", "c.txt", "d.j2"):
         (tmp_path / name).write_text(name)
     assert list(fixed_files(tmp_path).items()) == [("a.cpp", "a.cpp"), ("b.h", "b.h")]
 
 
 @pytest.mark.parametrize("engine", DESIGNS)
-def test_no_two_headers_of_an_engine_have_one_name(engine: str) -> None:
+def test_engine_headers_have_unique_names(engine: str) -> None:
     """Check that names differ, because a design's folder is flat."""
     folders = include_folders(engine)
     assert sum(len(fixed_files(folder)) for folder in folders) == len(fixed_files(*folders))
 
 
-def test_no_folder_of_headers_has_more_than_a_dozen() -> None:
+def test_header_folders_have_at_most_12_headers() -> None:
     counts = {path: len(list(path.glob("*.h"))) for path in FOLDER.rglob("*") if path.is_dir()}
     assert {path: count for path, count in counts.items() if count > 12} == {}
 
@@ -72,17 +72,17 @@ def dependencies(design: Path) -> set[Path]:
     return {Path(word) for word in re.findall(r"[^\s\\]+", done.stdout) if not word.endswith(":")}
 
 
-def test_a_design_compiles_with_exactly_its_headers(design: Path) -> None:
+def test_design_compiles_with_exactly_its_headers(design: Path) -> None:
     assert dependencies(design) == {*(design / "src").iterdir(), *(design / "simulation").iterdir()}
 
 
-def test_the_linter_takes_exactly_those(design: Path) -> None:
+def test_design_sources_have_no_lint_finding(design: Path) -> None:
     top = "systolic_top" if "systolic_top" in (design / "src/top.h").read_text() else "streaming_top"
     sources = {path.name: path.read_text() for path in (design / "src").iterdir()}
     assert lint(sources, top) == ()
 
 
-def test_the_vendors_scripts_name_files_that_are_there(design: Path) -> None:
+def test_run_hls_script_names_existing_files(design: Path) -> None:
     script = (design / "run_hls.tcl").read_text()
     named = re.findall(r"^ +add_files .*?\$here/([\w./]+)$", script, re.M)
     assert len(named) == 2

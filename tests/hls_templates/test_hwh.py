@@ -81,7 +81,7 @@ def test_pynq_reads_the_bits_of_the_control_register(tmp_path: Path) -> None:
 
 @cases("name", DESIGNS)
 @cases("map_ports, weight_ports", [(1, 1), (2, 2), (4, 4)])
-def test_the_map_holds_every_register_and_master(name: str, map_ports: int, weight_ports: int) -> None:
+def test_hardware_description_has_every_register_and_master(name: str, map_ports: int, weight_ports: int) -> None:
     of = values(name, map_ports, weight_ports)
     root = Xml.fromstring(hardware_description(of))
     modules = {module.get("INSTANCE"): module for module in root.iter("MODULE")}
@@ -113,11 +113,11 @@ def test_segments_of_the_address_map_do_not_overlap(of: VendorValues) -> None:
     assert ranges == [(0xA000_0000, 0xA000_FFFF), (0xA001_0000, 0xA001_FFFF)]
 
 
-def test_the_same_values_give_the_same_bytes() -> None:
+def test_hardware_description_is_deterministic() -> None:
     assert hardware_description(values("zcu104")) == hardware_description(values("zcu104"))
 
 
-def test_a_board_whose_part_is_no_part_is_refused() -> None:
+def test_hardware_description_of_an_invalid_part_is_refused() -> None:
     board = replace(load("zcu104"), part='x"/><evil')
     with raises(InvalidValueError, what="part", got='x"/><evil'):
         hardware_description(replace(values("zcu104"), board=board))
@@ -127,7 +127,7 @@ def test_a_board_whose_part_is_no_part_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", DESIGNS)
-def test_pynq_finds_the_dma_with_all_that_its_driver_asks_for(name: str, tmp_path: Path) -> None:
+def test_pynq_finds_the_dma_with_the_parameters_of_its_driver(name: str, tmp_path: Path) -> None:
     found = parsed(streaming(name), tmp_path)
     accelerator, dma = found.ip_dict["streaming_top_0"], found.ip_dict["axi_dma_0"]
     assert accelerator["type"] == "systolic:cnn:streaming_top:1.0"
@@ -142,7 +142,7 @@ def test_pynq_finds_the_dma_with_all_that_its_driver_asks_for(name: str, tmp_pat
     assert found.clock_dict[0]["enable"] == 1
 
 
-def test_the_streaming_map_holds_the_dma_and_the_weights_and_no_interrupt() -> None:
+def test_hardware_description_of_a_pipeline_has_dma_and_weights_without_interrupt() -> None:
     root = Xml.fromstring(hardware_description(streaming("zcu104")))
     modules = {module.get("INSTANCE"): module for module in root.iter("MODULE")}
     assert set(modules) == {"streaming_top_0", "axi_dma_0", "zynq_ultra_ps_e_0"}

@@ -54,7 +54,7 @@ def body(source: str, tmp_path: Path, *options: str) -> str:
         ("SYSTOLIC_STORE(1, words, i, pair{1, 2})", "((words)[i] = pair{1, 2})"),
     ],
 )
-def test_synthesis_sees_the_pragma_and_nothing_more(macro: str, pragma: str, tmp_path: Path) -> None:
+def test_macro_for_synthesis_expands_to_its_pragma_alone(macro: str, pragma: str, tmp_path: Path) -> None:
     assert body(macro, tmp_path, "-D__SYNTHESIS__", "-DDEPTH=64") == pragma
 
 
@@ -77,7 +77,7 @@ def test_native_stream_keeps_order_owners_and_names(tmp_path: Path) -> None:
     assert run([str(program)]) == ""
 
 
-def test_a_loop_reads_and_writes_without_a_call(tmp_path: Path) -> None:
+def test_native_build_has_no_symbol_of_the_recorder(tmp_path: Path) -> None:
     """Check that the object of a native build contains no symbol of the recorder, so that it does not trace."""
     built = tmp_path / "kernels.o"
     run([*STRICT, "-std=c++17", f"-I{SIMULATION}", "-c", "-o", str(built), str(KERNELS / "kernels.cpp")])
@@ -98,7 +98,7 @@ def test_synthesis_build_of_the_kernels_compiles_with_the_genuine_stream(tmp_pat
     run(command)
 
 
-def test_a_traced_build_refuses_the_genuine_stream(tmp_path: Path) -> None:
+def test_traced_build_refuses_the_genuine_stream(tmp_path: Path) -> None:
     (tmp_path / "hls_stream.h").write_text("namespace hls { template <typename T> class stream {}; }\n")
     (tmp_path / "traced.cpp").write_text('#include "instrument.h"\n')
     command = [*STRICT, "-DSYSTOLIC_TRACE", f"-I{tmp_path}", "-c", "-o", str(tmp_path / "x.o"), "traced.cpp"]

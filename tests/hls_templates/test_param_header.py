@@ -100,7 +100,7 @@ def number(text: str) -> int:
 
 
 @pytest.mark.parametrize("one", LAYERS, ids=lambda one: one.name)
-def test_every_weight_is_where_the_format_says(one: LayerParameters, found: HeaderValues) -> None:
+def test_param_header_weights_are_in_the_documented_lanes(one: LayerParameters, found: HeaderValues) -> None:
     """Read each lane of the compiled words as the sentence at the head of param.h describes it."""
     mask = (1 << one.weight_bits) - 1
     filters, channels, high, wide = one.weights.shape
@@ -118,13 +118,13 @@ def test_every_weight_is_where_the_format_says(one: LayerParameters, found: Head
 
 
 @cases("one", LAYERS[:-1], ids=lambda one: one.name)
-def test_every_inc_and_bias(one: LayerParameters, found: HeaderValues) -> None:
+def test_param_header_inc_and_bias_equal_the_layer(one: LayerParameters, found: HeaderValues) -> None:
     for name, values in (("inc", one.inc), ("bias", one.bias)):
         for channel, value in enumerate(as_kind(np.ndarray, values).tolist()):
             assert number(found[f"{one.name}_{name}", channel % one.pe, channel // one.pe]) == value
 
 
-def test_every_define(found: HeaderValues) -> None:
+def test_param_header_defines_equal_the_layers(found: HeaderValues) -> None:
     def defined(name: str) -> int:
         return int(found[name, 0, 0])
 
@@ -140,7 +140,7 @@ def test_every_define(found: HeaderValues) -> None:
     assert defined("CONV_0_INC_BIT") == int(np.abs(as_kind(np.ndarray, LAYERS[0].inc)).max()).bit_length() + 1
 
 
-def test_the_same_layers_give_the_same_text_and_no_layer_is_left_out() -> None:
+def test_header_files_are_deterministic_and_list_every_layer() -> None:
     files = header_files(LAYERS)
     assert files == header_files([replace(one) for one in LAYERS])
     assert [line for line in files["config.h"].splitlines() if line.startswith("// ")][1:] == [
@@ -160,13 +160,13 @@ def test_the_same_layers_give_the_same_text_and_no_layer_is_left_out() -> None:
         ({"weight_bits": 3}, RangeError, {"what": "a weight of 3 bits", "got": -8, "low": -4, "high": 3}),
     ],
 )
-def test_a_layer_that_cannot_be_written_is_refused(
+def test_header_files_of_an_unwritable_layer_are_refused(
     changes: dict[str, Any], kind: type[SystolicError], fields: dict[str, object]
 ) -> None:
     with raises(kind, where="conv_0", **fields):
         header_files([replace(LAYERS[0], **changes)])
 
 
-def test_a_layer_whose_name_is_no_identifier_is_refused() -> None:
+def test_header_files_of_a_layer_with_an_invalid_name_are_refused() -> None:
     with raises(InvalidValueError, what="an identifier", got="a b"):
         header_files([replace(LAYERS[0], name="a b")])

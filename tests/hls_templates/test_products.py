@@ -59,7 +59,7 @@ def arithmetic(program: Program) -> Iterator[str]:
 
 
 @cases("header", HEADERS)
-def test_no_process_divides_or_multiplies_what_it_can_count(header: str) -> None:
+def test_process_headers_have_only_the_listed_products_and_divisions(header: str) -> None:
     theirs = {
         "pass.h": ["value * (count & ((1 << COUNT_BITS) - 1))"],  # address_product() itself
         "pool.h": ["value_t(first.column[n]) * value_t(second.column[n])"],  # of maps, in logic, counted
@@ -80,7 +80,7 @@ def test_no_process_divides_or_multiplies_what_it_can_count(header: str) -> None
         ("total = n * (1 << SEGMENT_BITS) + n * (1 << pitch);", ["n * (1 << pitch)"]),
     ],
 )
-def test_what_is_taken_for_a_product_or_a_division(line: str, found: list[str]) -> None:
+def test_arithmetic_finds_products_and_divisions_of_variables(line: str, found: list[str]) -> None:
     assert list(arithmetic(parse(f"int f(int n, int pitch, int total) {{ {line} return total; }}".encode()))) == found
 
 
@@ -97,7 +97,7 @@ def calls(header: str, *functions: str) -> int:
     )
 
 
-def test_the_estimate_counts_every_product_of_addresses() -> None:
+def test_estimate_counts_every_address_product() -> None:
     """Count the calls in the text, because each process calls a function with an ``address_product`` once."""
     chunks, port = calls("save.h", "plan_chunks"), calls("save.h", "write_rows")
     assert calls("save.h") == chunks + port

@@ -75,7 +75,7 @@ def test_bundles_are_those_of_the_interface_pragmas(map_ports: int, weight_ports
     assert len(bundles(ports(map_ports, weight_ports).arguments)) == map_ports + weight_ports + 2
 
 
-def test_a_map_that_vitis_hls_2022_2_generated() -> None:
+def test_place_equals_a_map_that_vitis_hls_2022_2_generated() -> None:
     """Compare the offsets of eight scalars, an output and three pointers with a published x<top>_hw.h."""
     scalars = [Argument(f"s{i}", "scalar") for i in range(8)]
     pointers = [Argument(name, "pointer", "g") for name in ("inputs", "outputs", "paras")]
@@ -98,7 +98,7 @@ def test_pointers_are_12_bytes_apart_and_scalars_8() -> None:
     assert found["current_ctrl"] == found["current"] + 4
 
 
-def test_nothing_overlaps_and_the_address_reaches_the_last() -> None:
+def test_registers_do_not_overlap_and_are_within_the_address_bits() -> None:
     found = registers(ports(4, 4).arguments)
     offsets = [r.offset for r in found]
     assert offsets == sorted(set(offsets))
@@ -118,7 +118,7 @@ def test_block_control_is_ap_ctrl_hs() -> None:
     assert bits["CHAN0_INT_ST"] == (12, 0)
 
 
-def test_three_ports_are_refused() -> None:
+def test_ports_of_an_unsupported_number_are_refused() -> None:
     with raises(ChoiceError, what="map_ports", got=3, choices=(1, 2, 4)):
         ports(3, 2).check()
     with raises(ChoiceError, what="weight_ports", got=0):
@@ -145,7 +145,7 @@ def pipeline(*external: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("external", [(), ("weights_conv1",), ("weights_conv1", "weights_conv7")])
-def test_a_streaming_top_has_streams_weights_and_the_count_of_frames(external: tuple[str, ...]) -> None:
+def test_streaming_arguments_equal_the_generated_signature(external: tuple[str, ...]) -> None:
     of = StreamingPorts(Packet(9, 8), Packet(4, 2), tuple(WeightPort(name, "char", 8) for name in external))
     files = pipeline(*external)
     signature = re.search(r"void streaming_top\((.*?)\);", files["top.h"], re.S)

@@ -30,24 +30,24 @@ ROOT = Path(__file__).resolve().parents[2]
         ("systolic_top", ()),
     ],
 )
-def test_words_are_told_with_their_languages(name: str, languages: tuple[str, ...]) -> None:
+def test_languages_of_a_word_are_those_that_reserve_it(name: str, languages: tuple[str, ...]) -> None:
     assert languages_of(name) == languages
 
 
-def test_a_reserved_name_is_refused_with_what_to_do() -> None:
+def test_hardware_name_reserved_word_is_refused_with_its_language() -> None:
     with raises(InvalidValueError, what="the cell", got="design") as caught:
         hardware_name("design", "the cell")
     assert "Verilog" in caught.value.required
 
 
-def test_a_port_of_weights_is_not_called_by_a_reserved_word() -> None:
+def test_check_names_weight_port_with_a_reserved_word_is_refused() -> None:
     ports = StreamingPorts(Packet(9, 8), Packet(4, 2), (WeightPort("buffer", "char", 8),))
     with raises(InvalidValueError, what="argument 'buffer' of the top function", got="buffer") as caught:
         ports.check_names()
     assert "VHDL" in caught.value.required
 
 
-def test_every_name_of_a_design_is_free_or_renamed_by_the_tool() -> None:
+def test_design_names_are_free_or_renamed_by_the_tool() -> None:
     systolic = SystolicPorts(4, 4, 8, (Output("y", 0, 8),))
     streaming = StreamingPorts(Packet(9, 8), Packet(4, 2), (WeightPort("weights_conv1", "char", 8),))
     for ports in (systolic, streaming):

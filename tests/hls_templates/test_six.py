@@ -53,7 +53,7 @@ def header() -> str:
 
 
 @pytest.mark.engine
-def test_every_operand_gives_its_six_products(header: str, tmp_path: Path) -> None:
+def test_hls_six_products_of_all_operands_are_exact(header: str, tmp_path: Path) -> None:
     given, expected = products_of(tmp_path, header)
     assert len(given) == 15**3 * 16**2
     assert np.array_equal(given, expected)
@@ -71,7 +71,7 @@ PLANTED = {
 
 @pytest.mark.engine
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_defect_is_found(name: str, header: str, tmp_path: Path) -> None:
+def test_hls_six_products_with_a_planted_defect_differ(name: str, header: str, tmp_path: Path) -> None:
     right, wrong = PLANTED[name]
     assert header.count(right) == 1
     given, expected = products_of(tmp_path, header.replace(right, wrong))
@@ -79,13 +79,13 @@ def test_a_planted_defect_is_found(name: str, header: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("array", [ARRAY, HALVES], ids=["whole blocks", "halves"])
-def test_the_linter_finds_nothing(array: Array) -> None:
+def test_hls_six_products_sources_have_no_lint_finding(array: Array) -> None:
     assert [str(finding) for finding in lint(systolic_sources(values(array)), TOP)] == []
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("array", [ARRAY, HALVES], ids=["whole blocks", "halves"])
-def test_it_compiles_against_what_the_vendor_documents(array: Array, tmp_path: Path) -> None:
+def test_hls_six_products_sources_compile_with_the_vendor_types(array: Array, tmp_path: Path) -> None:
     """Compile as C++14 with the vendor's ap_int and hls_stream, and with hls::burst_maxi and its byte mask."""
     for name, text in systolic_sources(values(array)).items():
         (tmp_path / name).write_text(text)
@@ -95,7 +95,7 @@ def test_it_compiles_against_what_the_vendor_documents(array: Array, tmp_path: P
     assert done.returncode == 0, done.stderr
 
 
-def test_nothing_keeps_a_tool_from_joining_the_product_and_its_sum(header: str) -> None:
+def test_hls_six_products_header_lets_a_tool_join_product_and_sum(header: str) -> None:
     """UG1399: BIND_OP "can prevent the HLS compiler from matching multi-operation expressions", and so does a second
     reader of the product."""
     assert header.count(" * values") == 1
@@ -104,7 +104,7 @@ def test_nothing_keeps_a_tool_from_joining_the_product_and_its_sum(header: str) 
 
 
 @pytest.mark.engine
-def test_one_product_of_the_ports_width_is_built_for_six(tmp_path: Path) -> None:
+def test_hls_six_products_have_one_multiplier_of_the_port_widths(tmp_path: Path) -> None:
     """Check that each estimated DSP has one multiplier of 26 × 18 signed bits after constant folding."""
     for name, text in systolic_sources(values(ARRAY)).items():
         (tmp_path / name).write_text(text)

@@ -102,11 +102,11 @@ def bench(program: Path, data: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def test_the_bench_passes_on_what_is_expected(design: Path) -> None:
+def test_streaming_bench_passes_on_the_expected_output(design: Path) -> None:
     assert bench(design / "test_bench", design / "data") == (0, "PASS: 900 bytes in, 900 bytes out\n")
 
 
-def test_it_names_the_first_byte_that_differs(design: Path, tmp_path: Path) -> None:
+def test_streaming_bench_names_the_first_differing_byte(design: Path, tmp_path: Path) -> None:
     shutil.copytree(design / "data", tmp_path, dirs_exist_ok=True)
     expected = bytearray((design / "data/expected.bin").read_bytes())
     was = expected[402]
@@ -117,7 +117,7 @@ def test_it_names_the_first_byte_that_differs(design: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["in.bin", "weights_relu.bin"])
-def test_it_fails_where_the_frame_or_a_weight_is_wrong(name: str, design: Path, tmp_path: Path) -> None:
+def test_streaming_bench_fails_on_a_wrong_frame_or_weight(name: str, design: Path, tmp_path: Path) -> None:
     shutil.copytree(design / "data", tmp_path, dirs_exist_ok=True)
     values = np.fromfile(tmp_path / name, np.int8)
     values[40] = 127 - values[40] // 2
@@ -128,7 +128,7 @@ def test_it_fails_where_the_frame_or_a_weight_is_wrong(name: str, design: Path, 
 
 
 @pytest.mark.parametrize("name", ["in.bin", "expected.bin", "weights_relu.bin"])
-def test_it_refuses_files_of_another_design(name: str, design: Path, tmp_path: Path) -> None:
+def test_streaming_bench_refuses_files_of_another_design(name: str, design: Path, tmp_path: Path) -> None:
     shutil.copytree(design / "data", tmp_path, dirs_exist_ok=True)
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes() + b"\0")
     rc, out = bench(design / "test_bench", tmp_path)
@@ -149,7 +149,7 @@ SICK = {
 }
 
 
-def test_it_sees_what_is_wrong_with_a_packet(design: Path, tmp_path: Path) -> None:
+def test_streaming_bench_reports_a_wrong_packet(design: Path, tmp_path: Path) -> None:
     """Check that the bench reports a wrong packet although its bytes are right."""
     program = tmp_path / "test_bench"
     words = ["g++", "-std=c++17", "-O1", "-w", "-Isrc", "-Isimulation", "test_bench.cpp", "-o", str(program)]
@@ -162,7 +162,7 @@ def test_it_sees_what_is_wrong_with_a_packet(design: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.engine
-def test_it_passes_with_the_flags_and_types_of_the_vendor(design: Path, tmp_path: Path) -> None:
+def test_streaming_bench_passes_with_vendor_flags_and_types(design: Path, tmp_path: Path) -> None:
     """Compile with the vendor's ap_int, the C++ standard of run_hls.tcl, and the stream functions of UG1399."""
     flags = re.search(r'set flags "([^"]*)"', (design / "run_hls.tcl").read_text("utf-8"))
     assert flags
@@ -174,7 +174,7 @@ def test_it_passes_with_the_flags_and_types_of_the_vendor(design: Path, tmp_path
     assert bench(tmp_path / "test_bench", design / "data") == (0, "PASS: 900 bytes in, 900 bytes out\n")
 
 
-def test_without_external_weights_nothing_else_is_read() -> None:
+def test_streaming_bench_without_external_weights_reads_input_and_output_alone() -> None:
     board = load("zcu104")
     of = VendorValues("relu", board, board.nearest_clock(300), replace(PORTS, external=()), ("src/top.cpp",))
     text = vendor_files(of)["test_bench.cpp"]

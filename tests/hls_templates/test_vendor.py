@@ -77,7 +77,7 @@ def values(board: str = "zcu104", ports: Ports = BOTH[0]) -> VendorValues:
 # --- Vitis HLS ---------------------------------------------------------------------------------------------
 
 
-def test_hls_makes_the_ip_that_the_host_looks_for(tmp_path: Path) -> None:
+def test_hls_exports_the_ip_name_that_the_host_expects(tmp_path: Path) -> None:
     ran = hls(tmp_path, values())
     assert ran.rc == 0, ran.out
     export = dict(zip(*[iter(ran.one("export_design"))] * 2, strict=True))
@@ -108,7 +108,7 @@ def test_hls_adds_sources_test_bench_and_the_folder_of_headers(tmp_path: Path) -
         ([], {"SYSTOLIC_STEPS": " synth  export "}, ["csynth", "export"]),
     ],
 )
-def test_hls_does_the_steps_that_are_asked_for(
+def test_hls_runs_the_requested_steps(
     arguments: list[str], settings: dict[str, str], wanted: list[str], tmp_path: Path
 ) -> None:
     ran = hls(tmp_path, values(), *arguments, **settings)
@@ -117,13 +117,13 @@ def test_hls_does_the_steps_that_are_asked_for(
     assert ("-reset" in ran.one("open_project")) == ("csynth" in wanted)
 
 
-def test_hls_gives_the_test_bench_its_data(tmp_path: Path) -> None:
+def test_hls_passes_the_data_folder_to_the_test_bench(tmp_path: Path) -> None:
     ran = hls(tmp_path, values(), "csim", "synth", "cosim")
     assert ran.one("csim_design") == ["-argv", f"{tmp_path}/data"]
     assert ran.one("cosim_design") == ["-argv", f"{tmp_path}/data apart"]
 
 
-def test_hls_makes_a_streaming_ip_and_runs_its_test_bench_in_one_go(tmp_path: Path) -> None:
+def test_hls_exports_a_streaming_ip_and_runs_its_test_bench(tmp_path: Path) -> None:
     ran = hls(tmp_path, values("zcu104", streams()), "csim", "synth", "cosim", "export")
     assert ran.rc == 0, ran.out
     assert ran.one("set_top") == ["streaming_top"]
@@ -131,7 +131,7 @@ def test_hls_makes_a_streaming_ip_and_runs_its_test_bench_in_one_go(tmp_path: Pa
     assert option(ran.one("export_design"), "-ipname") == "streaming_top"
 
 
-def test_hls_says_what_is_wrong(tmp_path: Path) -> None:
+def test_hls_wrong_step_folder_or_result_ends_with_a_sentence(tmp_path: Path) -> None:
     unknown = hls(tmp_path, values(), "simulate")
     assert (unknown.rc, unknown.calls) == (1, ())
     assert "a step is one of csim, synth, cosim, export, not 'simulate'" in unknown.out
@@ -149,7 +149,7 @@ def test_hls_says_what_is_wrong(tmp_path: Path) -> None:
 
 @cases("board", CLOCKS)
 @cases("ports", STYLES)
-def test_every_master_reaches_ddr_through_the_port_that_is_planned(board: str, ports: Ports, tmp_path: Path) -> None:
+def test_vivado_connects_every_master_to_its_planned_port(board: str, ports: Ports, tmp_path: Path) -> None:
     of = values(board, ports)
     ran = vivado(tmp_path, of, "design")
     assert ran.rc == 0, ran.out
@@ -184,7 +184,7 @@ def pins_of(ran: Ran, board: str, plain: str) -> list[str]:
 
 @cases("board", CLOCKS)
 @cases("ports", STYLES[-3:])
-def test_a_switch_has_as_many_sides_as_are_connected(board: str, ports: Ports, tmp_path: Path) -> None:
+def test_vivado_interconnect_has_as_many_ports_as_connections(board: str, ports: Ports, tmp_path: Path) -> None:
     ran = vivado(tmp_path, values(board, ports), "design")
     sides = Counter(re.sub(r"\d\d", "", pin) for call in ran.named("connect_bd_intf_net") for pin in call)
     switches = interconnects(ran, board)
@@ -196,7 +196,7 @@ def test_a_switch_has_as_many_sides_as_are_connected(board: str, ports: Ports, t
 
 @cases("board", CLOCKS)
 @cases("style", BOTH)
-def test_every_clock_and_reset_pin_is_driven_once(board: str, style: Ports, tmp_path: Path) -> None:
+def test_vivado_drives_every_clock_and_reset_pin_once(board: str, style: Ports, tmp_path: Path) -> None:
     of = values(board, style)
     facts = load(board)
     ran = vivado(tmp_path, of, "design")
@@ -227,7 +227,7 @@ BESIDE = {
 
 
 @cases("board", CLOCKS)
-def test_the_interrupt_goes_through_the_controller(board: str, tmp_path: Path) -> None:
+def test_vivado_connects_the_interrupt_through_the_controller(board: str, tmp_path: Path) -> None:
     facts = load(board)
     ran = vivado(tmp_path, values(board), "design")
     nets = ran.named("connect_bd_net")
@@ -255,7 +255,7 @@ def test_registers_have_the_addresses_of_the_hardware_description(board: str, po
 
 
 @pytest.mark.parametrize("ports", BOTH)
-def test_masters_reach_all_ddr_and_nothing_else(ports: Ports, tmp_path: Path) -> None:
+def test_vivado_assigns_masters_all_ddr_and_no_other_memory(ports: Ports, tmp_path: Path) -> None:
     ran = vivado(tmp_path, values("zcu104", ports), "design")
     memory = [call for call in ran.named("assign_bd_address") if "-offset" not in call]
     spaces = {f"systolic_top_0/m_axi_{bundle}" for bundle in bundles(ports.arguments)}  # the stub calls them so
@@ -270,7 +270,7 @@ def test_masters_reach_all_ddr_and_nothing_else(ports: Ports, tmp_path: Path) ->
 
 
 @cases("board", CLOCKS)
-def test_the_ps_is_told_clock_ports_and_one_master(board: str, tmp_path: Path) -> None:
+def test_vivado_configures_clock_ports_and_one_master_of_the_ps(board: str, tmp_path: Path) -> None:
     of, facts = values(board), load(board)
     ran = vivado(tmp_path, of, "design")
     (config,) = [dictionary(c[1]) for c in ran.named("set_property") if c[-1] == f"{facts.ps.ip}_0"]
@@ -287,7 +287,7 @@ def test_the_ps_is_told_clock_ports_and_one_master(board: str, tmp_path: Path) -
 
 @cases("board", CLOCKS)
 @cases("names", ["in_r out_r", "in out"])
-def test_frames_go_through_the_dma(board: str, names: str, tmp_path: Path) -> None:
+def test_vivado_connects_the_streams_to_the_dma_without_interrupt(board: str, names: str, tmp_path: Path) -> None:
     facts = load(board)
     ran = vivado(tmp_path, values(board, streams()), "design", STUB_STREAMS=names)
     assert ran.rc == 0, ran.out
@@ -305,7 +305,7 @@ def test_frames_go_through_the_dma(board: str, names: str, tmp_path: Path) -> No
     assert not [pin for call in ran.named("connect_bd_net") for pin in call if "irq" in pin.lower()]
 
 
-def test_no_burst_of_the_dma_exceeds_4_kb() -> None:
+def test_dma_config_bursts_are_at_most_4_kb() -> None:
     for beat in (1, 4, 64, 128):
         config = dma_config(DmaPackets(Packet(900, beat), Packet(900, 8)))
         size = config["c_mm2s_burst_size"] * config["c_m_axi_mm2s_data_width"] // 8
@@ -313,13 +313,13 @@ def test_no_burst_of_the_dma_exceeds_4_kb() -> None:
         assert config["c_mm2s_burst_size"] >= 32
 
 
-def test_an_ip_without_the_streams_is_refused(tmp_path: Path) -> None:
+def test_vivado_ip_without_the_streams_is_refused(tmp_path: Path) -> None:
     ran = vivado(tmp_path, values("zcu104", streams()), STUB_STREAMS="maps")
     assert (ran.rc, ran.named("launch_runs")) == (1, [])
     assert "the IP has no stream 'in': run vitis_hls -f run_hls.tcl again" in ran.out
 
 
-def test_vivado_gives_bit_and_hwh_of_one_name(tmp_path: Path) -> None:
+def test_vivado_writes_bit_and_hwh_under_the_name_of_the_design(tmp_path: Path) -> None:
     (tmp_path / "detector.bit").write_text("of an earlier run")
     ran = vivado(tmp_path, replace(values(), design="detector"), "jobs=8")
     assert ran.rc == 0, ran.out
@@ -335,7 +335,7 @@ def test_vivado_gives_bit_and_hwh_of_one_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("stop", "runs"), [("design", 0), ("synth", 1)])
-def test_vivado_stops_where_it_is_asked_to(stop: str, runs: int, tmp_path: Path) -> None:
+def test_vivado_stops_after_the_requested_step(stop: str, runs: int, tmp_path: Path) -> None:
     ran = vivado(tmp_path, values(), stop)
     assert ran.rc == 0, ran.out
     assert len(ran.named("validate_bd_design")) == 1
@@ -374,7 +374,7 @@ def test_vivado_stops_where_it_is_asked_to(stop: str, runs: int, tmp_path: Path)
         ),
     ],
 )
-def test_vivado_copies_nothing_that_is_not_whole(
+def test_vivado_failure_writes_no_bitstream(
     settings: dict[str, str], arguments: list[str], sentence: str, tmp_path: Path
 ) -> None:
     ran = vivado(tmp_path, values(), *arguments, **settings)
@@ -383,7 +383,7 @@ def test_vivado_copies_nothing_that_is_not_whole(
     assert not list(tmp_path.glob("*.bit"))
 
 
-def test_the_newest_installed_files_of_the_board_are_taken(tmp_path: Path) -> None:
+def test_vivado_uses_the_newest_installed_files_of_the_board(tmp_path: Path) -> None:
     boards = [f"xilinx.com:zcu104:part0:{version}" for version in ("1.9", "1.10", "1.1")]
     ran = vivado(tmp_path, values(), "design", STUB_BOARDS=" ".join([*boards, "xilinx.com:zcu104_rev2:part0:9.0"]))
     assert ["board_part", boards[1], "project"] in ran.named("set_property")
@@ -405,7 +405,7 @@ def directives(ran: Ran, step: str) -> dict[str, str]:
     return {call[2]: call[1] for call in ran.named("set_property") if call[0] == f"STEPS.{step}.ARGS.DIRECTIVE"}
 
 
-def test_the_performance_strategy_tries_placements_until_one_meets_timing(tmp_path: Path) -> None:
+def test_vivado_performance_strategy_tries_placements_until_one_meets_timing(tmp_path: Path) -> None:
     for logs, tried in (([MET], 1), ([MISSED, MET], 2), ([PLACE, WORSE, MET], 3), ([MISSED, PLACE, HOLD], 3)):
         ran = vivado(tmp_path, values(), STUB_LOGS=" ".join(map(str, logs)), STUB_PATHS=TIMED)
         runs = [f"impl_{n + 1}" for n in range(tried)]
@@ -423,14 +423,14 @@ def test_the_performance_strategy_tries_placements_until_one_meets_timing(tmp_pa
     assert "placement EarlyBlockPlacement: impl_2 failed: place_design ERROR" in ran.out
 
 
-def test_the_default_strategy_changes_no_setting_of_vivado(tmp_path: Path) -> None:
+def test_vivado_default_strategy_changes_no_setting(tmp_path: Path) -> None:
     ran = vivado(tmp_path, values(), "strategy=default", STUB_LOGS=str(MISSED), STUB_PATHS=TIMED)
     assert (ran.rc, runs_of(ran)) == (1, ["impl_1"])
     assert directives(ran, "PLACE_DESIGN") == {"impl_1": "Default"}
     assert not [call for call in ran.named("set_property") if call[0] in {"strategy", "SYNTH_CHECKPOINT_MODE"}]
 
 
-def test_missed_timing_leaves_the_best_try_and_the_clock_that_it_allows(tmp_path: Path) -> None:
+def test_vivado_missed_timing_keeps_the_best_run_and_proposes_its_clock(tmp_path: Path) -> None:
     (tmp_path / "systolic.bit").write_text("of an earlier run")
     logs = " ".join(map(str, (WORSE, MISSED, WORSE)))
     ran = vivado(tmp_path, values(), "jobs=8", STUB_LOGS=logs, STUB_PATHS=TIMED)
@@ -468,7 +468,7 @@ def test_missed_timing_leaves_the_best_try_and_the_clock_that_it_allows(tmp_path
         (PLACE, {}, "build_vivado.tcl: impl_3 failed: place_design ERROR; its log is in vivado/"),
     ],
 )
-def test_a_clock_is_offered_only_if_a_lower_one_helps(
+def test_vivado_failure_without_a_helpful_clock_proposes_none(
     log: Path, settings: dict[str, str], sentence: str, tmp_path: Path
 ) -> None:
     ran = vivado(tmp_path, values(), STUB_LOGS=" ".join([str(log)] * 3), **{"STUB_PATHS": TIMED, **settings})
@@ -492,7 +492,7 @@ def plan(board: str, ports: Ports) -> dict[str, tuple[str, ...]]:
     return {use.port.name: tuple(one.pin.removeprefix("m_axi_") for one in use.masters) for use in uses}
 
 
-def test_on_a_zcu104_maps_and_weights_have_a_port_each() -> None:
+def test_port_plan_of_a_zcu104_gives_maps_and_weights_a_port_each() -> None:
     assert plan("zcu104", systolic(2, 2)) == {
         "S_AXI_HP0_FPD": ("maps_0",),
         "S_AXI_HP1_FPD": ("maps_1",),
@@ -502,25 +502,25 @@ def test_on_a_zcu104_maps_and_weights_have_a_port_each() -> None:
     }
 
 
-def test_fewer_bundles_avoid_ports_that_share_the_memory_controller() -> None:
+def test_port_plan_of_few_bundles_avoids_ports_of_one_controller_port() -> None:
     """HP1 and HP2 of a Zynq UltraScale+ share a port of the controller, as do HP0 and HP1 of a Zynq-7000."""
     three = values("zcu104", systolic(2, 1))
     assert [use.port.name for use in port_plan(three)][:3] == ["S_AXI_HP0_FPD", "S_AXI_HP1_FPD", "S_AXI_HP3_FPD"]
     assert plan("pynq-z2", systolic(1, 1))["S_AXI_HP2"] == ("weights_0",)
 
 
-def test_more_bundles_than_ports_are_shared_evenly() -> None:
+def test_port_plan_of_more_bundles_than_ports_is_even() -> None:
     assert plan("zcu104", systolic(4, 4))["S_AXI_HP1_FPD"] == ("maps_1", "weights_1")
     sizes = [len(shared) for shared in plan("pynq-z2", systolic(4, 2)).values()]
     assert sorted(sizes) == [2, 2, 2, 2]
 
 
-def test_both_sides_of_the_dma_have_a_port_of_the_memory_controller() -> None:
+def test_port_plan_gives_each_dma_master_its_own_memory_port() -> None:
     assert plan("zcu104", streams()) == {"S_AXI_HP0_FPD": ("M_AXI_MM2S",), "S_AXI_HP1_FPD": ("M_AXI_S2MM",)}
     assert plan("zcu104", streams("a", "b", "c"))["S_AXI_HP0_FPD"] == ("M_AXI_MM2S", "c")
 
 
-def test_a_board_without_a_port_for_maps_is_refused() -> None:
+def test_vendor_files_for_a_board_without_map_ports_are_refused() -> None:
     board = load("zcu104")
     only: tuple[Port, ...] = tuple(port for port in board.ports if port.coherent)
     with raises(UnsupportedError, subject="the board ZCU104"):
@@ -530,7 +530,7 @@ def test_a_board_without_a_port_for_maps_is_refused() -> None:
 # --- what must not reach a tool ----------------------------------------------------------------------------
 
 
-def test_a_hostile_title_means_nothing_to_tcl(tmp_path: Path) -> None:
+def test_vendor_files_with_a_hostile_title_execute_nothing(tmp_path: Path) -> None:
     for ports in (SystolicPorts(2, 2, 100, (Output(HOSTILE, 0, 4),)), streams("weights_conv1")):
         check_harmless(replace(values(), title=HOSTILE, ports=ports), tmp_path)
 
@@ -553,24 +553,24 @@ KEYS = (
 
 @cases("key", KEYS.split())
 @cases("text", SMUGGLED)
-def test_a_board_file_cannot_smuggle_tcl(key: str, text: str) -> None:
+def test_vendor_files_with_tcl_in_a_board_fact_are_refused(key: str, text: str) -> None:
     with raises(InvalidValueError, got=text):
         vendor_files(replace(values(), board=edited(load("zcu104"), key, text)))
 
 
-def test_a_pll_of_odd_name_is_refused() -> None:
+def test_vendor_files_with_tcl_in_a_pll_name_are_refused() -> None:
     clock = replace(load("zcu104").nearest_clock(300), pll="IOPLL}; exec touch OWNED; {")
     with raises(InvalidValueError, what="PSU__CRL_APB__PL0_REF_CTRL__SRCSEL", got=clock.pll):
         vendor_files(replace(values(), clock=clock))
 
 
 @cases("path", ["../top.cpp", "/top.cpp", "src/$x.cpp", "a b.cpp", "-o.cpp", "src/../t.cpp", "t.sh"])
-def test_a_source_outside_the_folder_is_refused(path: str) -> None:
+def test_vendor_files_with_a_source_outside_the_folder_are_refused(path: str) -> None:
     with raises(InvalidValueError, what="a source", got=path):
         vendor_files(replace(values(), sources=("src/top.cpp", path)))
 
 
-def test_values_that_cannot_be_are_refused() -> None:
+def test_vendor_files_with_impossible_values_are_refused() -> None:
     clock, no_source = load("zcu104").nearest_clock(300), replace(values(), sources=("src/top.h",))
     window = load("zcu104").control
     small = replace(load("zcu104"), control=replace(window, bytes=0x1FFFF))
@@ -601,14 +601,14 @@ def test_values_that_cannot_be_are_refused() -> None:
         vendor_files(replace(values(), board=edited(load("zcu104"), "ps.ip", "versal_cips")))
 
 
-def test_a_word_is_braced() -> None:
+def test_word_with_a_space_is_braced() -> None:
     assert word("IO PLL", "pll") == "{IO PLL}"
 
 
 # --- README ------------------------------------------------------------------------------------------------
 
 
-def test_the_readme_names_files_commands_registers_and_where_figures_come_from() -> None:
+def test_readme_names_files_commands_registers_and_origins_of_figures() -> None:
     figure = Figure("frames/s | at 300 MHz", "<b>240</b>", "traced")
     text = vendor_files(replace(values(), figures=(figure,)))["README.md"]
     assert "`vitis_hls -f run_hls.tcl`" in text
@@ -619,7 +619,7 @@ def test_the_readme_names_files_commands_registers_and_where_figures_come_from()
     assert "not yet shown. The clock, 300 MHz" in text
 
 
-def test_the_readme_of_a_streaming_design_tells_of_packets_and_the_dma() -> None:
+def test_readme_of_a_streaming_design_describes_packets_and_dma() -> None:
     text = vendor_files(values("zcu104", streams("weights_conv1")))["README.md"]
     assert "input packet of 900 bytes and an output packet of 40 bytes, in beats of 8 and 4 bytes" in text
     assert "| `S_AXI_HP0_FPD` | 128 | `axi_dma_0/M_AXI_MM2S` |" in text
@@ -733,12 +733,12 @@ def spoilt(design: Path, folder: Path, name: str, at: int) -> Path:
 
 
 @pytest.mark.parametrize("how", [[], ["apart"]])
-def test_the_bench_passes_on_the_golden_output(how: list[str], design: Path) -> None:
+def test_bench_passes_on_the_golden_output(how: list[str], design: Path) -> None:
     rc, out = bench(design, design / "data", *how)
     assert (rc, out.strip()) == (0, "PASS: 360 words, 2 passes")
 
 
-def test_the_bench_names_the_first_word_that_differs(design: Path, tmp_path: Path) -> None:
+def test_bench_names_the_first_differing_word(design: Path, tmp_path: Path) -> None:
     rc, out = bench(design, spoilt(design, tmp_path, "expected.bin", 7 * 8 + 3))
     assert rc == 1
     assert re.search(r"^FAIL .*: word 7, lane 3 is -?\d+ and must be -?\d+$", out, re.M)
@@ -748,7 +748,7 @@ def test_the_bench_names_the_first_word_that_differs(design: Path, tmp_path: Pat
 
 @cases("name", ["weights_0.bin", "weights_1.bin", "requantisers.bin", "maps.bin"])
 @cases("how", [[], ["apart"]])
-def test_the_bench_fails_where_an_image_is_wrong(name: str, how: list[str], design: Path, tmp_path: Path) -> None:
+def test_bench_fails_on_a_wrong_image(name: str, how: list[str], design: Path, tmp_path: Path) -> None:
     shutil.copytree(design / "data", tmp_path, dirs_exist_ok=True)
     words = np.fromfile(tmp_path / name, "<u4")
     if name == "requantisers.bin":
@@ -771,7 +771,7 @@ def test_the_bench_fails_where_an_image_is_wrong(name: str, how: list[str], desi
         ("requantisers.bin", 0, "requantisers.bin does not hold whole words"),
     ],
 )
-def test_the_bench_refuses_files_of_another_size(
+def test_bench_refuses_files_of_another_size(
     name: str, size: int | None, sentence: str, design: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(design / "data", tmp_path, dirs_exist_ok=True)
@@ -785,7 +785,7 @@ def test_the_bench_refuses_files_of_another_size(
 
 
 @pytest.mark.engine
-def test_the_bench_passes_with_the_flags_and_types_of_the_vendor(design: Path, tmp_path: Path) -> None:
+def test_bench_passes_with_vendor_flags_and_types(design: Path, tmp_path: Path) -> None:
     """Compile with the vendor's ap_int, the C++ standard of run_hls.tcl, and the hls::burst_maxi of UG1399."""
     flags = re.search(r'set flags "([^"]*)"', (design / "run_hls.tcl").read_text("utf-8"))
     assert flags

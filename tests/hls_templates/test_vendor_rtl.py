@@ -41,7 +41,7 @@ def packaged(folder: Path, of: VendorValues, text: str | None = None, **settings
 # --- the IP ------------------------------------------------------------------------------------------------
 
 
-def test_vivado_packages_the_sources_under_the_name_that_the_host_binds_to(tmp_path: Path) -> None:
+def test_package_ip_has_the_sources_and_the_name_that_the_host_expects(tmp_path: Path) -> None:
     ran = packaged(tmp_path, rtl_values())
     assert ran.rc == 0, ran.out
     project = ran.one("ipx::package_project")
@@ -64,7 +64,7 @@ def test_vivado_packages_the_sources_under_the_name_that_the_host_binds_to(tmp_p
 
 
 @pytest.mark.parametrize("ports", PORTS)
-def test_every_interface_runs_at_ap_clk_and_every_master_has_addresses(ports: SystolicPorts, tmp_path: Path) -> None:
+def test_package_ip_interfaces_run_at_ap_clk_and_masters_have_addresses(ports: SystolicPorts, tmp_path: Path) -> None:
     masters = [f"m_axi_{bundle}" for bundle in bundles(ports.arguments)]
     for settings in ({}, {"STUB_NO_SPACES": "1"}):
         ran = packaged(tmp_path, rtl_values(ports=ports), **settings)
@@ -80,7 +80,7 @@ def test_every_interface_runs_at_ap_clk_and_every_master_has_addresses(ports: Sy
 
 
 @pytest.mark.parametrize("ports", PORTS)
-def test_the_ip_has_the_registers_of_the_hardware_description(ports: SystolicPorts, tmp_path: Path) -> None:
+def test_package_ip_has_the_registers_of_the_hardware_description(ports: SystolicPorts, tmp_path: Path) -> None:
     of = rtl_values(ports=ports)
     ran = packaged(tmp_path, of)
     assert ran.one("ipx::remove_memory_map") == ["guessed"]
@@ -116,7 +116,7 @@ def test_the_ip_has_the_registers_of_the_hardware_description(ports: SystolicPor
         ("", {"STUB_FAIL": "ipx::check_integrity"}, "package_ip.tcl: ipx::check_integrity failed"),
     ],
 )
-def test_an_ip_that_is_not_whole_is_not_saved(
+def test_package_ip_incomplete_core_is_not_saved(
     spoil: str, settings: dict[str, str], sentence: str, tmp_path: Path
 ) -> None:
     text = wrapper(rtl_values()).replace(f":1.0 {spoil} ", ":1.0 another ") if spoil else None
@@ -129,7 +129,7 @@ def test_an_ip_that_is_not_whole_is_not_saved(
     assert not (tmp_path / "ip/component.xml").exists()
 
 
-def test_a_source_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_package_ip_missing_source_is_named(tmp_path: Path) -> None:
     ran = run_tcl(tmp_path, "package_ip.tcl", rtl_vendor_files(rtl_values())["package_ip.tcl"])
     assert ran.rc == 1
     assert "src/systolic_geometry.sv is not there: copy the whole generated folder" in ran.out
@@ -146,7 +146,7 @@ def test_vivado_needs_the_packaged_ip(tmp_path: Path) -> None:
 
 @cases("board", CLOCKS)
 @cases("segment", ["Reg", "reg0"])
-def test_the_block_design_finds_the_ip_and_its_segments(board: str, segment: str, tmp_path: Path) -> None:
+def test_vivado_finds_the_packaged_ip_and_its_segments(board: str, segment: str, tmp_path: Path) -> None:
     of = rtl_values(board)
     ran = rtl_vivado(tmp_path, of, STUB_SEGMENT=segment)
     assert ran.rc == 0, ran.out
@@ -160,7 +160,7 @@ def test_the_block_design_finds_the_ip_and_its_segments(board: str, segment: str
 
 
 @cases("board", CLOCKS)
-def test_twice_the_clock_comes_from_the_same_mmcm(board: str, tmp_path: Path) -> None:
+def test_vivado_clock_and_its_double_are_outputs_of_one_mmcm(board: str, tmp_path: Path) -> None:
     facts = load(board)
     once, twice = (rtl_vivado(tmp_path, rtl_values(board, dsp_clock=rate), "design") for rate in (1, 2))
     assert twice.rc == 0, twice.out
@@ -182,7 +182,7 @@ def test_twice_the_clock_comes_from_the_same_mmcm(board: str, tmp_path: Path) ->
     assert not [call for call in once.calls if "clocks_0" in " ".join(call)]
 
 
-def test_locked_is_a_false_path_where_there_is_an_mmcm(tmp_path: Path) -> None:
+def test_vivado_locked_of_an_mmcm_is_a_false_path(tmp_path: Path) -> None:
     once, twice = (rtl_vivado(tmp_path, rtl_values(dsp_clock=rate)) for rate in (1, 2))
     assert not [call for call in once.named("add_files") if "resets.xdc" in call[-1]]
     assert f"{tmp_path}/resets.xdc" in [call[-1] for call in twice.named("add_files")]
@@ -193,7 +193,7 @@ def test_locked_is_a_false_path_where_there_is_an_mmcm(tmp_path: Path) -> None:
     assert "LOCKED" in line
 
 
-def test_the_exceptions_leave_reads_of_the_arguments_one_cycle() -> None:
+def test_timing_exceptions_limit_reads_of_the_arguments_to_one_cycle() -> None:
     lines = re.findall(
         r"^set_multicycle_path (\d) -(\w+) (.*)$", rtl_vendor_files(rtl_values())["timing.xdc"], re.MULTILINE
     )
@@ -207,14 +207,14 @@ def test_the_exceptions_leave_reads_of_the_arguments_one_cycle() -> None:
     ]
 
 
-def test_an_mmcm_that_makes_another_ratio_is_refused(tmp_path: Path) -> None:
+def test_vivado_mmcm_of_another_ratio_is_refused(tmp_path: Path) -> None:
     ran = rtl_vivado(tmp_path, rtl_values(dsp_clock=2), STUB_HZ="300000000", STUB_FAST_HZ="595000000")
     assert ran.rc == 1
     assert "the MMCM makes 300000000 and 595000000 Hz, which are not one and two" in ran.out
     assert not list(tmp_path.glob("*.bit"))
 
 
-def test_no_interface_runs_at_twice_the_clock(tmp_path: Path) -> None:
+def test_package_ip_with_a_doubled_clock_keeps_interfaces_at_ap_clk(tmp_path: Path) -> None:
     ran = packaged(tmp_path, rtl_values(dsp_clock=2))
     assert ran.rc == 0, ran.out
     clocks = {option(call, "-clock") for call in ran.named("ipx::associate_bus_interfaces")}
@@ -224,7 +224,7 @@ def test_no_interface_runs_at_twice_the_clock(tmp_path: Path) -> None:
 
 
 @cases("board", CLOCKS)
-def test_the_constraint_of_the_ip_alone_is_no_slower_than_the_clock(board: str) -> None:
+def test_ip_clock_constraint_is_at_most_the_clock_period(board: str) -> None:
     of = rtl_values(board)
     (alone,) = periods(of)
     assert alone == pytest.approx(1000 / of.clock.mhz, abs=1e-3)
@@ -244,7 +244,7 @@ def periods(of: VendorValues) -> list[float]:
 # --- what must not reach a tool ----------------------------------------------------------------------------
 
 
-def test_a_hostile_title_means_nothing_to_tcl(tmp_path: Path) -> None:
+def test_rtl_vendor_files_with_a_hostile_title_execute_nothing(tmp_path: Path) -> None:
     of = replace(rtl_values(), title=HOSTILE, ports=SystolicPorts(2, 2, 100, (Output(HOSTILE, 0, 4),)))
     assert packaged(tmp_path, of).rc == 0
     assert rtl_vivado(tmp_path, of).rc == 0
@@ -255,18 +255,18 @@ def test_a_hostile_title_means_nothing_to_tcl(tmp_path: Path) -> None:
 
 @cases("key", ["part", "board_part", "ps.clock", "ps.reset", "port.name"])
 @cases("text", SMUGGLED)
-def test_a_board_file_cannot_smuggle_tcl(key: str, text: str) -> None:
+def test_rtl_vendor_files_with_tcl_in_a_board_fact_are_refused(key: str, text: str) -> None:
     with raises(InvalidValueError, got=text):
         rtl_vendor_files(replace(rtl_values(), board=edited(load("zcu104"), key, text)))
 
 
 @cases("path", ["../a.v", "/a.v", "src/$x.v", "a b.v", "-o.v", "src/a;exec.v", "src/[exec x].v"])
-def test_a_source_outside_the_folder_is_refused(path: str) -> None:
+def test_rtl_vendor_files_with_a_source_outside_the_folder_are_refused(path: str) -> None:
     with raises(InvalidValueError, what="a source", got=path):
         rtl_vendor_files(replace(rtl_values(), sources=("src/systolic_top.sv", path)))
 
 
-def test_values_that_cannot_be_are_refused() -> None:
+def test_rtl_vendor_files_with_impossible_values_are_refused() -> None:
     for sources in ([], ["a.v", "b.v"]):
         with raises(InvalidValueError, what="the .v files among the sources", got=sources):
             rtl_vendor_files(replace(rtl_values(), sources=("src/t.sv", *sources)))
@@ -279,7 +279,7 @@ def test_values_that_cannot_be_are_refused() -> None:
 # --- README ------------------------------------------------------------------------------------------------
 
 
-def test_the_readme_names_the_commands_of_this_engine() -> None:
+def test_rtl_readme_names_the_commands_of_its_engine() -> None:
     text = rtl_vendor_files(rtl_values())["README.md"]
     assert "`vivado -mode batch -source package_ip.tcl`" in text
     assert "`vivado -mode batch -source build_vivado.tcl`" in text

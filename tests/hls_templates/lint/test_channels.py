@@ -35,7 +35,7 @@ def test_members_methods_and_arrays_of_streams_are_followed() -> None:
     assert found.rule == "undeclared-variable"
 
 
-def test_a_directive_that_names_the_object_alone_names_no_member() -> None:
+def test_lint_directive_on_the_object_itself_is_reported() -> None:
     (finding,) = lint({"top.cpp": MEMBERS.replace("variable=this->window", "variable=this")}, "top")
     assert "must name a variable of run, but «this» is not one" in finding.sentence
 
@@ -56,7 +56,7 @@ template <int DEEP> void top(hls::stream<int> &source, hls::stream<int> &sink) {
 """
 
 
-def test_the_branches_of_a_compile_time_condition_are_alternatives() -> None:
+def test_lint_branches_of_a_compile_time_condition_are_alternatives() -> None:
     assert lint({"top.cpp": BRANCHES}, "top") == ()
     (found,) = lint({"top.cpp": BRANCHES.replace("} else {\n        copy(link, sink);", "} else {")}, "top")
     assert found.rule == "channel-readers"
@@ -77,7 +77,7 @@ void top(const int *source, int *sink, int frames) {
 """
 
 
-def test_a_dataflow_loop_stands_alone_with_a_plain_header() -> None:
+def test_lint_dataflow_loop_with_other_statements_or_a_variable_start_is_reported() -> None:
     assert lint({"top.cpp": FRAMES}, "top") == ()
     beside = FRAMES.replace("    for", "    sink[1] = 2;\n    for")
     assert [f.rule for f in lint({"top.cpp": beside}, "top")] == ["dataflow-loop"]
@@ -110,7 +110,7 @@ void top(hls::stream<int> &source, int *sink) {
 """
 
 
-def test_each_stream_of_a_struct_is_a_channel_of_its_own() -> None:
+def test_lint_streams_of_a_struct_are_separate_channels() -> None:
     assert lint({"top.cpp": STREAMS}, "top") == ()
     twice = STREAMS.replace("left.read() + links.right", "left.read() + links.left")
     assert [f.sentence.split("; ")[0] for f in lint({"top.cpp": twice}, "top")] == [
@@ -150,7 +150,7 @@ void accelerate(int count, int *result) {
 """
 
 
-def test_streams_are_followed_through_parameter_packs() -> None:
+def test_lint_streams_in_parameter_packs_are_followed() -> None:
     assert lint({"top.cpp": PACKS}, "accelerate") == ()
     for right, wrong, rule in (
         ("first.write(value);", "", "channel-writers"),

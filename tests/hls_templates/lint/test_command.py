@@ -14,7 +14,7 @@ from tests.support.lint_designs import DESIGN, TYPES
 ROOT = Path(__file__).parents[3]
 
 
-def test_the_command_prints_findings_and_tells_by_its_exit_code(tmp_path: Path) -> None:
+def test_lint_command_with_a_finding_prints_it_and_exits_with_1(tmp_path: Path) -> None:
     (tmp_path / "top.cpp").write_text(DESIGN.replace("HLS UNROLL", "HLS UNROL"))
     (tmp_path / "types.h").write_text(TYPES)
     command = [
@@ -29,7 +29,9 @@ def test_the_command_prints_findings_and_tells_by_its_exit_code(tmp_path: Path) 
     assert done.stdout.startswith("top.cpp:8: unknown-directive: ")
 
 
-def test_the_command_says_clean_and_unusable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_command_exits_with_0_if_clean_and_2_if_unusable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "top.cpp").write_text(DESIGN)
     (tmp_path / "types.h").write_text(TYPES)
     files = [str(tmp_path / "top.cpp"), str(tmp_path / "types.h")]
@@ -38,14 +40,14 @@ def test_the_command_says_clean_and_unusable(tmp_path: Path, capsys: pytest.Capt
     assert "got 'missing'" in capsys.readouterr().err
 
 
-def test_the_command_explains_a_rule_by_its_example(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_command_explain_prints_source_and_example_of_a_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--explain", "goto"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("5.10 goto: `goto`\nSource: UG1399, Unsupported C/C++ Constructs\n")
     assert "if (data[1]) goto again;" in text
 
 
-def test_the_document_has_the_table_of_rules_that_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_page_has_the_table_that_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--rules"]) == 0
     document = ROOT / "docs/reference/lint.md"
     assert capsys.readouterr().out in document.read_text("utf-8")

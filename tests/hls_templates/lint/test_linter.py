@@ -14,19 +14,19 @@ from tests.support.errors import raises
 from tests.support.lint_designs import DESIGN, KEPT, TYPES, faults
 
 
-def test_a_fault_is_found_at_its_own_line_behind_macros_and_includes() -> None:
+def test_lint_fault_after_macros_and_includes_is_reported_at_its_line() -> None:
     (found,) = faults("SYSTOLIC_PIPELINE(1, 5)", "SYSTOLIC_PIPELINE(-1, 5)")
     line = DESIGN.splitlines().index("        SYSTOLIC_PIPELINE(1, 5);") + 1
     assert (found.file, found.line, found.rule) == ("top.cpp", line, "bad-value")
 
 
-def test_a_fault_in_a_header_is_found_once_in_the_header() -> None:
+def test_lint_fault_in_a_header_is_reported_once_in_the_header() -> None:
     header = TYPES.replace("value_t lane[4];", "float lane[4];")
     (found,) = lint({"a.cpp": DESIGN, "b.cpp": '#include "types.h"\n', "types.h": header}, "accelerate")
     assert (found.file, found.line, found.rule) == ("types.h", 7, "floating-point")
 
 
-def test_a_note_with_a_reason_silences_its_rule_only() -> None:
+def test_lint_note_with_a_reason_silences_only_its_rule() -> None:
     line = "    static int seen;"
     note = "// lint: allow(static-local) the row survives from pass to pass"
     assert faults(KEPT, f"{KEPT}{line}  {note}\n") == ()
@@ -35,7 +35,7 @@ def test_a_note_with_a_reason_silences_its_rule_only() -> None:
     assert [f.rule for f in faults(KEPT, f"{KEPT}{line}  // lint: allow(goto) other\n")] == ["static-local"]
 
 
-def test_names_that_the_hardware_reserves_are_found_at_the_top_alone() -> None:
+def test_lint_reserved_names_are_reported_only_at_the_top_function() -> None:
     text = "static void signal(int *out) { out[0] = 1; }\nvoid design(int *data,\n            int *program) {\n}\n"
     findings = lint({"a.cpp": text}, "design")
     assert [(f.line, f.rule, f.sentence.split("but ")[1].split(";")[0]) for f in findings] == [
@@ -50,7 +50,7 @@ def test_names_that_the_hardware_reserves_are_found_at_the_top_alone() -> None:
     assert [f.line for f in lint({"a.cpp": noted}, "design")] == [2]
 
 
-def test_the_top_function_must_be_there() -> None:
+def test_lint_unknown_top_function_is_refused() -> None:
     with raises(ChoiceError, what="the top function", got="other"):
         faults(top="other")
 
@@ -60,13 +60,13 @@ def test_names_outside_the_project_are_refused() -> None:
         lint({"../x.h": ""}, "")
 
 
-def test_what_the_preprocessor_refuses_is_told() -> None:
+def test_lint_preprocessor_error_is_refused_with_its_output() -> None:
     with raises(ToolError, tool="the preprocessor") as caught:
         lint({"a.h": '#error "too small"\n'}, "")
     assert "too small" in caught.value.output
 
 
-def test_constants_of_an_absent_header_are_believed_only_without_it() -> None:
+def test_lint_constants_of_an_absent_header_are_assumed_known() -> None:
     text = '#include "parameters.h"\nvoid top(int *p) {\n    for (int i = 0; i < ROWS; ++i) p[i] = 0;\n}\n'
     assert lint({"a.cpp": text}, "top") == ()
     (found,) = lint({"a.cpp": text, "parameters.h": ""}, "top")
@@ -86,14 +86,14 @@ def test_constants_of_an_absent_header_are_believed_only_without_it() -> None:
         ("\n".join(f'#error "{"y" * 900}"' for _ in range(3)), "y" * 90),
     ],
 )
-def test_the_preprocessor_takes_no_end_of_memory_or_disk(text: str, output: str) -> None:
+def test_lint_preprocessor_beyond_memory_or_disk_limits_is_refused(text: str, output: str) -> None:
     with raises(ToolError, tool="the preprocessor") as caught:
         lint({"a.cpp": text}, "top")
     assert output in caught.value.output
     assert len(str(caught.value)) <= 1200
 
 
-def test_a_macro_multiplies_what_the_sources_say_by_little() -> None:
+def test_lint_macros_that_expand_beyond_the_limit_are_refused() -> None:
     """Check the limit of expanded macros: 10⁶ names are 3 MB of text and take 500 MB of memory.
 
     Text that is not the result of macros can be that long.
@@ -128,7 +128,7 @@ SQUARED = "const int a0 = 9;\n" + "".join(f"const int a{i} = a{i - 1} * a{i - 1}
         (SQUARED, "ap_uint<a39>"),
     ],
 )
-def test_a_width_that_is_long_to_write_is_not_known(constants: str, width: str) -> None:
+def test_lint_width_of_thousands_of_digits_is_unknown(constants: str, width: str) -> None:
     """Check that the linter survives constants that square each other and have 2³⁹ digits."""
     known, unknown = (
         lint({"a.cpp": text + "\n"}, "top") for text in (STREAMED % "short", constants + STREAMED % width)
@@ -140,13 +140,15 @@ def test_a_width_that_is_long_to_write_is_not_known(constants: str, width: str) 
 @cases(
     "directive", ["PIPELINE II={}", "LOOP_TRIPCOUNT min={} max=4", "LOOP_TRIPCOUNT min=1 max={}", "UNROLL factor={}"]
 )
-def test_an_option_s_number_has_few_digits(number: str, directive: str) -> None:
+def test_lint_option_that_is_not_a_short_number_is_reported(number: str, directive: str) -> None:
     pragma = f"#pragma HLS {directive.format(number)}"
     text = f"void top(int m[4]) {{\n    for (int i = 0; i < 4; ++i) {{\n{pragma}\n        m[i] = i;\n    }}\n}}\n"
     assert "bad-value" in {finding.rule for finding in lint({"a.cpp": text}, "top")}
 
 
-def test_a_file_without_end_or_of_no_text_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_command_endless_or_undecodable_file_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     latin = tmp_path / "latin.cpp"
     latin.write_bytes(b"// \xe9\n")
     assert (main(["/dev/zero"]), main([str(latin)])) == (2, 2)

@@ -41,7 +41,7 @@ def kernel(parameters: str, *lines: str) -> str:
         ("alias_t", 4097),
     ],
 )
-def test_the_width_of_a_stream_is_counted_through_structs_and_aliases(type_: str, bits: int | None) -> None:
+def test_lint_stream_width_is_computed_through_structs_and_aliases(type_: str, bits: int | None) -> None:
     text = (
         f"{LANES}static const int PARTS = 4, WIDTH = PARTS * 2048;\nusing alias_t = lanes_t<ap_uint<4097>, 1>;\n"
         "template <int N>\nusing wide_t = lanes_t<int, N * 16>;\ntypedef typename other_t::self_t self_t;\n"
@@ -72,7 +72,9 @@ def test_the_width_of_a_stream_is_counted_through_structs_and_aliases(type_: str
         ("hls::stream<row_t> kept[2];", "", False),
     ],
 )
-def test_structs_that_hold_arrays_lie_in_memories_whole(declaration: str, directive: str, found: bool) -> None:
+def test_lint_array_of_structs_with_arrays_is_reported_unless_aggregated(
+    declaration: str, directive: str, found: bool
+) -> None:
     text = f"typedef row_t map_t[64];\nvoid top(int *data) {{\n    {declaration}\n{directive}\n}}\n"
     assert rules(LANES + text) == (["struct-array"] if found else [])
 
@@ -97,19 +99,19 @@ BANKS = "    int row[64][4];\n#pragma HLS ARRAY_PARTITION variable=row complete 
         (["for (int w = 0; w < 2; ++w) put(row, (n + w) & 3, i);"], True),
     ],
 )
-def test_a_bank_has_one_writer_in_an_iteration(stores: list[str], found: bool) -> None:
+def test_lint_bank_with_several_writers_per_iteration_is_reported(stores: list[str], found: bool) -> None:
     put = "static void put(int row[64][4], int bank, int i) {\n    row[i][bank] = i;\n}\n"
     text = put + kernel("int *data, int n, int m", BANKS, loop(*stores), "    data[0] = row[n][m];")
     assert rules(text) == (["bank-writers"] if found else [])
 
 
-def test_banks_of_one_dimension_may_be_chosen_where_those_of_another_are_not() -> None:
+def test_lint_constant_bank_of_a_second_partitioned_dimension_is_clean() -> None:
     both = BANKS.replace("[4];", "[4][2];") + "#pragma HLS ARRAY_PARTITION variable=row complete dim=3\n"
     store = "for (int w = 0; w < 2; ++w) row[i][n & 3][w] = data[i];"
     assert rules(kernel("int *data, int n", both, loop(store))) == []
 
 
-def test_registers_may_have_any_number_of_writers() -> None:
+def test_lint_registers_with_several_writers_are_clean() -> None:
     registers = BANKS.replace("dim=2", "dim=0")
     assert rules(kernel("int *data, int n, int m", registers, loop("row[n][m] = 1;", "row[m][n] = 2;"))) == []
 
@@ -117,7 +119,7 @@ def test_registers_may_have_any_number_of_writers() -> None:
 # ------------------------------------------------------------------------------------- request-apart
 
 
-def test_a_port_is_asked_in_one_loop_and_read_in_another() -> None:
+def test_lint_read_request_and_read_in_one_loop_are_reported() -> None:
     ask, read = "port.read_request(i, 1);", "sink.write(port.read());"
     parameters = "hls::burst_maxi<int> port, hls::stream<int> &sink"
     assert rules(kernel(parameters, loop(ask, read))) == ["request-apart"]
@@ -127,7 +129,7 @@ def test_a_port_is_asked_in_one_loop_and_read_in_another() -> None:
     assert rules(passed + kernel(parameters, loop(ask, "sink.write(next(port));"))) == ["request-apart"]
 
 
-def test_a_write_is_asked_with_its_words_and_answered_elsewhere() -> None:
+def test_lint_write_request_and_response_in_one_loop_are_reported() -> None:
     ask = ["port.write_request(i, 1);", "port.write(i);"]
     assert rules(kernel("hls::burst_maxi<int> port", loop(*ask, "port.write_response();"))) == ["request-apart"]
     assert rules(kernel("hls::burst_maxi<int> port", loop(*ask), loop("port.write_response();"))) == []
@@ -136,7 +138,7 @@ def test_a_write_is_asked_with_its_words_and_answered_elsewhere() -> None:
 # ------------------------------------------------------------------------------- dataflow-call-sites
 
 
-def test_a_region_with_state_has_one_call_site_and_one_without_any_number() -> None:
+def test_lint_stateful_region_with_two_call_sites_is_reported() -> None:
     text = RULES["dataflow-call-sites"].example
     (found,) = lint({"kernel.cpp": text}, "top")
     assert "run, which keeps words, is also called at kernel.cpp:" in found.sentence
@@ -144,7 +146,7 @@ def test_a_region_with_state_has_one_call_site_and_one_without_any_number() -> N
     assert rules(text.replace("    else run(source, sink);\n", ""), "top") == []
 
 
-def test_instances_of_a_template_are_functions_of_their_own() -> None:
+def test_lint_instances_of_a_template_are_separate_functions() -> None:
     text = RULES["dataflow-call-sites"].example.replace("static void run(", "template <int N>\nstatic void run(")
     first, second = "if (count > 1) run(", "else run("
     assert rules(text.replace(first, "if (count > 1) run<1>(").replace(second, "else run<2>("), "top") == []
@@ -166,7 +168,7 @@ def test_instances_of_a_template_are_functions_of_their_own() -> None:
         (33, 32, "bram", False),
     ],
 )
-def test_a_fifo_that_the_tool_would_make_a_memory_is_bound(depth: int, bits: int, bind: str, found: bool) -> None:
+def test_lint_unbound_fifo_that_becomes_a_memory_is_reported(depth: int, bits: int, bind: str, found: bool) -> None:
     bound = f"#pragma HLS BIND_STORAGE variable=middle type=fifo impl={bind}\n" if bind else ""
     text = (
         f"typedef ap_uint<{bits}> word_t;\n"
@@ -191,12 +193,12 @@ def test_a_fifo_that_the_tool_would_make_a_memory_is_bound(depth: int, bits: int
         ("int &out", "out = i;", False),
     ],
 )
-def test_an_output_that_a_loop_writes_at_one_place_is_volatile(parameter: str, store: str, found: bool) -> None:
+def test_lint_output_written_at_one_place_in_a_loop_must_be_volatile(parameter: str, store: str, found: bool) -> None:
     assert rules(kernel(parameter, loop(store))) == (["volatile-output"] if found else [])
     assert rules(kernel(parameter, f"    int i = 0;\n    {store}")) == []
 
 
-def test_a_dimension_of_too_many_digits_is_no_bank() -> None:
+def test_lint_partition_dimension_of_too_many_digits_selects_no_bank() -> None:
     """Check that the value of the directive is reported, and that stores to the array choose no bank."""
     body = [
         "    int row[4][4];",

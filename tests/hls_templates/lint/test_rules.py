@@ -412,23 +412,23 @@ def _uses(plant: Plant, helper: str) -> bool:
     )
 
 
-def test_a_clean_design_has_no_findings() -> None:
+def test_lint_clean_design_has_no_findings() -> None:
     assert faults() == ()
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=lambda p: f"{p.rule}: {p.says[:30]}")
-def test_a_planted_fault_is_found(plant: Plant) -> None:
+def test_lint_planted_fault_is_reported(plant: Plant) -> None:
     found = planted(plant)
     assert [f for f in found if f.rule == plant.rule and plant.says in f.sentence], [str(f) for f in found]
 
 
-def test_every_rule_has_a_planted_fault_and_a_source() -> None:
+def test_lint_rules_each_have_a_planted_fault_and_a_source() -> None:
     assert {plant.rule for plant in PLANTS} == set(RULES)
     assert all(rule.source for rule in RULES.values())
 
 
 @cases("rule", RULES.values(), ids=list(RULES))
-def test_the_example_of_a_rule_breaks_it(rule: Rule) -> None:
+def test_lint_rule_example_breaks_its_rule(rule: Rule) -> None:
     findings = lint({"example.cpp": rule.example}, "top")
     assert rule.name in {finding.rule for finding in findings}, rule.example
 

@@ -29,7 +29,7 @@ print(sum(bool((library.run(case) == case.expected).all()) for case in cases))
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_every_case_is_clean(module: str, tmp_path: Path) -> None:
+def test_block_cases_are_clean_under_the_address_sanitizer(module: str, tmp_path: Path) -> None:
     name = f"tests.support.blocks.{module}"
     cases = importlib.import_module(name).CASES
     library = compile_cases(cases, tmp_path, "sanitized", "-fsanitize=address")
@@ -54,7 +54,7 @@ def run(module: str, library: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_an_access_behind_an_array_is_found(tmp_path: Path) -> None:
+def test_address_sanitizer_reports_an_access_beyond_an_array(tmp_path: Path) -> None:
     """Check the sanitizer itself with a streamer that reads one tile too many."""
     header = fixed_files(*include_folders("streaming"))["weights.h"]
     (tmp_path / "weights.h").write_text(header.replace("counter_t<TILES> tile;", "counter_t<TILES + 1> tile;"))

@@ -104,15 +104,15 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Library:
     return compile_cases(SAMPLE, tmp_path_factory.mktemp("sample"), "quick")
 
 
-def test_a_sample_of_every_block_gives_the_values_of_numpy(sample: Library) -> None:
+def test_block_sample_equals_numpy(sample: Library) -> None:
     check_values(sample)
 
 
-def test_a_sample_of_every_block_takes_the_cycles_of_its_formula(sample: Library) -> None:
+def test_block_sample_takes_the_cycles_of_the_formulas(sample: Library) -> None:
     check_cycles(sample)
 
 
-def test_the_sample_has_every_documented_block() -> None:
+def test_block_sample_covers_every_documented_block() -> None:
     rows = [line.split("|")[1] for line in DOCUMENTED.read_text("utf-8").splitlines() if line.startswith("| `")]
     blocks = {name for row in rows for name in re.findall(r"`(\w+)`", row) if not name.endswith("_op")}
     assert len(blocks) >= 26
@@ -126,26 +126,26 @@ def builds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.engine
-def test_all_cases_give_the_values_of_numpy_and_take_their_cycles(builds: Builds) -> None:
+def test_block_cases_equal_numpy_and_take_their_cycles(builds: Builds) -> None:
     check_values(builds["native"])
     check_cycles(builds["native"])
 
 
 @pytest.mark.engine
-def test_all_cases_give_the_values_of_numpy_with_the_vendors_integers(builds: Builds) -> None:
+def test_block_cases_with_vendor_integers_equal_numpy(builds: Builds) -> None:
     check_values(builds["ap_int"])
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize("family", SANITIZED)
-def test_all_cases_are_clean_under_the_sanitizer(family: str, tmp_path: Path) -> None:
+def test_block_cases_are_clean_under_the_sanitizer(family: str, tmp_path: Path) -> None:
     check_values(compile_cases(FAMILIES[family], tmp_path, "sanitized"))
 
 
 # --------------------------------------------------------------------------------- formulas by hand
 
 
-def test_few_zeros_or_dropped_channels_cost_nothing() -> None:
+def test_convert_steps_of_few_zeros_or_dropped_channels_add_none() -> None:
     """Use less than a word of zeros or dropped channels.
 
     If words grow, the zeros are at most the growth, so that the last input word fills an output word.
@@ -160,7 +160,7 @@ def test_few_zeros_or_dropped_channels_cost_nothing() -> None:
                     assert steps == max(words, after // lanes_out), (lanes_in, lanes_out, whole, after)
 
 
-def test_the_image_of_weights_has_whole_beats_and_slots() -> None:
+def test_weight_image_has_whole_beats_and_slots() -> None:
     tiles = np.array([[[1, -2, 3]], [[-4, 5, -6]]])  # 2 PEs, a tile, 3 lanes
     image = weight_image(tiles, 4, 4)
     assert image.tolist() == [[0xE1, 0xC3, 0xA5, 0]]
@@ -170,7 +170,7 @@ def test_the_image_of_weights_has_whole_beats_and_slots() -> None:
 
 
 @pytest.mark.engine
-def test_a_writer_that_is_just_fast_enough_is_fast_enough(tmp_path: Path) -> None:
+def test_window_with_a_barely_fast_writer_keeps_its_rate(tmp_path: Path) -> None:
     """Check that the window reads its input evenly.
 
     A window that fills its buffer at once would wait at the beginning of each row of windows.

@@ -12,7 +12,7 @@ from scheduler.streaming.graph import Window
 from tests.support.pairwise import pairwise
 
 
-def test_a_window_keeps_as_many_words_as_its_estimate(tmp_path: Path) -> None:
+def test_window_slots_equal_the_estimated_words(tmp_path: Path) -> None:
     """Compare for maps of 9 rows of 11 pixels, over channel groups, kernels, strides, dilations and padding."""
     lines = ['#include "window.h"']
     rows = pairwise(groups=(1, 4), kernel=(1, 2, 3), stride=(1, 2, 3), dilation=(1, 2), padded=(0, 1))

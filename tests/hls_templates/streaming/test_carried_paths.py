@@ -42,7 +42,7 @@ def check(
 
 
 @pytest.mark.engine
-def test_no_loop_waits_for_itself_longer_than_a_cycle(tmp_path: Path) -> None:
+def test_streaming_loops_reach_their_declared_interval_and_depth(tmp_path: Path) -> None:
     loops = check(tmp_path)
     assert len(loops) >= 132
     slow = [loop for loop in loops if loop.path_ns > loop.budget_ns or loop.derived_ii > loop.declared_ii]
@@ -51,7 +51,7 @@ def test_no_loop_waits_for_itself_longer_than_a_cycle(tmp_path: Path) -> None:
     assert [(loop.process, loop.source, loop.declared_depth, loop.derived_depth) for loop in deep] == []
 
 
-def test_every_documented_block_is_among_them(tmp_path: Path) -> None:
+def test_carried_path_sources_cover_every_documented_block(tmp_path: Path) -> None:
     text = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "streaming_blocks.md").read_text("utf-8")
     rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
     blocks = {name for row in rows for name in re.findall(r"`(\w+)`", row) if not name.endswith("_op")}
@@ -59,12 +59,12 @@ def test_every_documented_block_is_among_them(tmp_path: Path) -> None:
     assert [name for name in sorted(blocks) if f" {name}<" not in BLOCKS.read_text("utf-8")] == []
 
 
-def test_a_depth_that_is_declared_too_small_is_found(tmp_path: Path) -> None:
+def test_check_finds_a_declared_depth_that_is_too_small(tmp_path: Path) -> None:
     (loop,) = check(tmp_path, "fold.h", "LEAST_UNIT_DEPTH = 32;", "LEAST_UNIT_DEPTH = 8;", UNIT)
     assert loop.derived_depth > loop.declared_depth == 8
 
 
-def test_a_sum_that_is_compared_in_its_own_cycle_is_found(tmp_path: Path) -> None:
+def test_check_finds_a_sum_that_is_compared_in_its_own_cycle(tmp_path: Path) -> None:
     sum_of_ones = "int units = 0; for (int u = 0; u < ROOM; ++u) units += full[u]; return units < OUT;"
     (loop,) = check(tmp_path, "gearbox.h", "return !full[OUT - 1];", sum_of_ones, CONVERTER)
     assert loop.path_ns > loop.budget_ns

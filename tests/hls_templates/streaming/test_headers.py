@@ -50,13 +50,13 @@ def headers() -> dict[str, str]:
     return {name: text for name, text in every.items() if name not in SIMULATED}
 
 
-def test_the_linter_finds_nothing() -> None:
+def test_streaming_headers_have_no_lint_finding() -> None:
     """Lint the headers together with the files that they include, as the vendor's tool reads them."""
     assert [str(finding) for finding in lint(headers(), "")] == []
 
 
 @pytest.mark.engine
-def test_they_are_c14(tmp_path: Path) -> None:
+def test_streaming_headers_compile_as_cpp_14(tmp_path: Path) -> None:
     """Compile as C++14, the default of Vitis HLS."""
     source = tmp_path / "c14.cpp"
     source.write_text("".join(f'#include "{name}"\n' for name in sorted(headers())) + TOPS)

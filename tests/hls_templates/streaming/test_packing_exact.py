@@ -164,7 +164,7 @@ def everything(values: Values, most: int) -> list[int]:
     return every if len(every) <= most else sorted(few)
 
 
-def test_every_combination_repeated_to_the_bound_is_exact(compiled: Compiled) -> None:
+def test_packing_of_extremes_repeated_to_the_bound_is_exact(compiled: Compiled) -> None:
     """Use the same operands in every term, so that every field's sum reaches its extreme."""
     for square in compiled.squares:
         pe, pixels = square.shape
@@ -177,7 +177,7 @@ def test_every_combination_repeated_to_the_bound_is_exact(compiled: Compiled) ->
         assert_exact(compiled.library, square, weights, values)
 
 
-def test_random_terms_are_exact(compiled: Compiled) -> None:
+def test_packing_of_random_terms_is_exact(compiled: Compiled) -> None:
     for square in compiled.squares:
         rng = np.random.default_rng(5)
         (pe, pixels), simd = square.shape, simd_of(square)
@@ -185,7 +185,7 @@ def test_random_terms_are_exact(compiled: Compiled) -> None:
         assert_exact(compiled.library, square, weights, values)
 
 
-def test_the_header_and_the_scheduler_know_the_same_bounds(compiled: Compiled) -> None:
+def test_packing_bounds_of_header_and_scheduler_are_equal(compiled: Compiled) -> None:
     every = list(itertools.product(compiled.ranges, compiled.ranges, DSPS))
     found = np.zeros((len(every), 6), np.int32)
     compiled.library.all_bounds(ctypes.c_void_p(found.ctypes.data))
@@ -196,7 +196,7 @@ def test_the_header_and_the_scheduler_know_the_same_bounds(compiled: Compiled) -
 
 
 @pytest.mark.engine
-def test_a_chain_longer_than_the_bound_would_not_be_exact(tmp_path: Path) -> None:
+def test_packing_chain_longer_than_the_bound_is_inexact(tmp_path: Path) -> None:
     """Check that the bound is the largest: with one more term, the extreme overflows into the next field."""
     square = Square(signed(4), unsigned(4), "DSP48E2", FOUR)
     header = FIXED["packing.h"]
@@ -232,7 +232,7 @@ def counted(header: str, text: str) -> str:
 
 
 @pytest.mark.engine
-def test_the_scheduler_counts_the_multiplications_that_are_there(tmp_path: Path) -> None:
+def test_packing_dsps_of_the_scheduler_equal_the_executed_multiplications(tmp_path: Path) -> None:
     for name in ("packing.h", "dot.h"):
         assert counted(name, FIXED[name]) != FIXED[name]
         (tmp_path / name).write_text(counted(name, FIXED[name]))

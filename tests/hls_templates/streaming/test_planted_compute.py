@@ -133,7 +133,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=str)
-def test_a_planted_error_is_caught(planted: Library, sound: Library, plant: Plant) -> None:
+def test_compute_block_with_a_planted_error_fails_its_case(planted: Library, sound: Library, plant: Plant) -> None:
     np.testing.assert_array_equal(sound.run(plant.case), plant.case.expected)
     with pytest.raises(AssertionError, match="Arrays are not equal"):
         np.testing.assert_array_equal(planted.run(plant.case), plant.case.expected)
@@ -152,7 +152,7 @@ IN_LINES = (
 
 
 @pytest.mark.parametrize("plant", IN_LINES, ids=lambda plant: plant.wrong)
-def test_each_error_of_lines_is_caught_alone(plant: Plant, tmp_path: Path) -> None:
+def test_line_with_one_planted_error_fails_its_case(plant: Plant, tmp_path: Path) -> None:
     library = compile_planted([plant], tmp_path)
     with pytest.raises(AssertionError, match="Arrays are not equal"):
         np.testing.assert_array_equal(library.run(plant.case), plant.case.expected)

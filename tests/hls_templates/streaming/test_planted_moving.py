@@ -69,7 +69,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=str)
-def test_a_planted_error_is_caught(planted: Library, sound: Library, plant: Plant) -> None:
+def test_moving_block_with_a_planted_error_fails_its_case(planted: Library, sound: Library, plant: Plant) -> None:
     """Check that wrong values, missing words or extra words reveal the error."""
     np.testing.assert_array_equal(sound.run(plant.case), plant.case.expected)
     with pytest.raises((AssertionError, RuntimeError), match=r"Arrays are not equal|while it is empty|holds|left"):
