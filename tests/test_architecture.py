@@ -87,7 +87,7 @@ def modules_imported(path: Path, modules: Collection[str]) -> set[str]:
     return found & set(modules)
 
 
-def test_modules_import_in_no_circle() -> None:
+def test_modules_have_no_import_cycle() -> None:
     """Not even for types."""
     paths = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
@@ -98,7 +98,7 @@ def test_modules_import_in_no_circle() -> None:
     TopologicalSorter(imports).prepare()  # CycleError names the modules of a circle
 
 
-def test_rooms_of_their_own_see_only_what_all_rooms_may_see() -> None:
+def test_independent_packages_import_only_shared_modules_of_boards() -> None:
     for path in (path for package in ONLY_ERRORS for path in sources(package)):
         below = {name for name in imported(path) if name.split(".")[0] == "boards"}
         seen = ("boards.errors", "boards.json_text", "boards.progress", "boards.ranges", "boards.templates")
@@ -106,21 +106,21 @@ def test_rooms_of_their_own_see_only_what_all_rooms_may_see() -> None:
         assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}, but of boards may only see {seen}"
 
 
-def test_the_host_needs_nothing_that_a_board_lacks() -> None:
+def test_host_imports_only_packages_of_a_board_image() -> None:
     rooms = {"host", "contract", "boards"}
     for path in (path for room in ("host", "contract") for path in sources(room)):
         foreign = {name.split(".")[0] for name in imported(path)} - set(sys.stdlib_module_names) - rooms
         assert foreign <= ON_THE_BOARD, f"{path.relative_to(ROOT)} imports {sorted(foreign - ON_THE_BOARD)}"
 
 
-def test_every_package_is_typed_and_regular() -> None:
+def test_packages_are_typed_and_regular() -> None:
     for package in ALLOWED:
         assert (ROOT / package / "py.typed").is_file(), package
         for folder in {path.parent for path in sources(package)}:
             assert (folder / "__init__.py").is_file(), f"{folder.relative_to(ROOT)} lacks an __init__.py"
 
 
-def test_no_other_distribution_owns_our_names() -> None:
+def test_package_names_are_in_no_other_distribution() -> None:
     """The names are common ones; PyPI's ``scheduler`` and ``boards`` would overwrite ours without a word."""
     owners = importlib.metadata.packages_distributions()
     if not any("systolic-cnn" in owners.get(package, []) for package in ALLOWED):
@@ -159,7 +159,7 @@ def asks_for_a_style(node: ast.AST) -> bool:
     return False
 
 
-def test_a_question_for_the_style_is_known() -> None:
+def test_asks_for_a_style_recognises_every_form() -> None:
     asking = (
         'manifest.style == "streaming"',
         'style in ("systolic", "other")',
@@ -174,7 +174,7 @@ def test_a_question_for_the_style_is_known() -> None:
     assert all(map(MAY_ASK.search, asking))
 
 
-def test_nobody_asks_for_the_style_outside_its_implementation() -> None:
+def test_style_comparisons_are_only_in_the_style_implementations() -> None:
     """Code reaches a style only through systolic/styles/style.py and the host's registry."""
     questions = []
     for path in (path for package in ALLOWED for path in sources(package)):
@@ -195,7 +195,7 @@ def asks_for_an_engine(node: ast.AST) -> bool:
     return bool(names & {"HLS", "RTL"} or values & {"hls", "rtl"})
 
 
-def test_nobody_asks_for_the_engine() -> None:
+def test_engine_comparisons_are_in_no_package() -> None:
     """Code reaches an engine only through scheduler/systolic/engines; language.py has facts of each."""
     assert asks_for_an_engine(ast.parse('array.engine == "rtl"', mode="eval").body)
     assert asks_for_an_engine(ast.parse("engine != RTL", mode="eval").body)
@@ -204,7 +204,7 @@ def test_nobody_asks_for_the_engine() -> None:
         assert asking == [], path.relative_to(ROOT)
 
 
-def test_the_styles_know_nothing_of_each_other() -> None:
+def test_styles_do_not_import_each_other() -> None:
     for style, other in (("systolic", "streaming"), ("streaming", "systolic")):
         for path in sorted((ROOT / "systolic/styles" / style).rglob("*.py")):
             foreign = {name for name in imported(path) if name.startswith(f"systolic.styles.{other}")}
@@ -226,7 +226,7 @@ def test_notebooks_import_the_public_api_alone(notebook: Path) -> None:
     assert ours <= {"systolic"} | {name for name in ours if name.split(".")[0] == "host"}, sorted(ours)
 
 
-def test_every_figure_is_one_that_a_notebook_shows() -> None:
+def test_figures_are_drawn_only_into_a_picture() -> None:
     """systolic.report.figures.Picture is drawn into: of matplotlib's own a notebook may show nothing but its name."""
     own = {
         f"{path.relative_to(ROOT)}:{node.lineno}"

@@ -180,7 +180,7 @@ def test_pages_name_only_tests_that_are_there() -> None:
     assert faults(missing_tests) == {}
 
 
-def test_every_construct_of_a_file_that_is_read_has_its_test() -> None:
+def test_onnx_page_constructs_each_name_an_existing_test() -> None:
     page = (ROOT / "docs/reference/onnx.md").read_text("utf-8")
     (section,) = re.findall(r"^## Constructs and their tests\n(.*?)(?=^## )", page, re.M | re.S)
     rows = [row for row in _rows(section) if row[1:] != ["---"] * len(row[1:])][1:]
@@ -215,14 +215,14 @@ def test_pages_make_no_environment_in_a_folder_of_the_project() -> None:
     assert faults(environments_in_packages) == {}
 
 
-def test_every_page_that_the_code_names_is_there() -> None:
+def test_code_names_only_pages_that_exist() -> None:
     sources = [path for place in (*ROOMS, "benchmarks", "tools", "tests") for path in (ROOT / place).rglob("*")]
     texts = {path: path.read_text("utf-8") for path in sources if path.suffix in {".py", ".h", ".cpp", ".j2"}}
     named = {(path, page) for path, text in texts.items() for page in re.findall(r"docs/[\w/-]+\.md", text)}
     assert sorted(f"{path}: {page}" for path, page in named if not (ROOT / page).exists()) == []
 
 
-def test_every_module_of_every_room_has_its_place_in_the_reference() -> None:
+def test_reference_lists_every_module_of_every_package() -> None:
     listed = {module for package in pages.packages() for module in pages.modules(package)}
     files = [path.relative_to(ROOT).with_suffix("") for room in ROOMS for path in (ROOT / room).rglob("*.py")]
     there = {".".join(path.parts).removesuffix(".__init__") for path in files if path.name != "__main__"}
@@ -232,7 +232,7 @@ def test_every_module_of_every_room_has_its_place_in_the_reference() -> None:
         assert [module for module in pages.modules(package) if f"::: {module}\n" not in f"{text}\n"] == []
 
 
-def test_the_tree_of_the_architecture_page_has_every_room() -> None:
+def test_architecture_page_tree_lists_every_package() -> None:
     (tree,) = (code for code in blocks(ROOT / "docs/architecture.md", "text") if code.startswith("boards/"))
     folders: list[str] = []
     for line in tree.splitlines():
@@ -244,11 +244,11 @@ def test_the_tree_of_the_architecture_page_has_every_room() -> None:
     assert {package.replace(".", "/") for package in pages.packages()} <= set(folders)
 
 
-def test_every_header_says_what_it_is() -> None:
+def test_headers_each_have_a_head_comment() -> None:
     assert [path.name for path in pages.headers() if not pages.head_comment(path)] == []
 
 
-def test_the_reference_has_every_command_and_option() -> None:
+def test_reference_lists_every_command_and_option() -> None:
     text = pages.commands_list()
     for name, command in COMMANDS.items():
         assert f"## systolic {name}\n" in text
@@ -257,12 +257,12 @@ def test_the_reference_has_every_command_and_option() -> None:
         assert [option for option in options if option != "--help" and f"`{option}" not in text] == []
 
 
-def test_every_command_is_shown_on_a_page() -> None:
+def test_pages_show_every_command() -> None:
     shown = {words[1] for page in PAGES for words in command_lines(page)}
     assert set(COMMANDS) - shown == set()
 
 
-def test_the_install_page_has_every_extra_and_every_package_that_others_may_hide() -> None:
+def test_install_page_lists_every_extra_and_every_package_name() -> None:
     page = (ROOT / "docs/how-to/install.md").read_text("utf-8")
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     extras = settings["project"]["optional-dependencies"]
@@ -272,7 +272,7 @@ def test_the_install_page_has_every_extra_and_every_package_that_others_may_hide
     assert set(re.findall(r"`(\w+)`", names)) == {room.removesuffix("*") for room in rooms}
 
 
-def test_what_is_generated_into_a_page_leaves_no_mark() -> None:
+def test_generated_parts_replace_their_marks_in_pages() -> None:
     for page in PAGES:
         assert "<!-- generated" not in pages.on_page_markdown(page.read_text("utf-8")), name_of(page)
 
@@ -284,14 +284,14 @@ def test_what_is_generated_into_a_page_leaves_no_mark() -> None:
         ("folding_file", "scheduler.streaming.folding_file", "blocks"),
     ],
 )
-def test_the_keys_of_a_file_that_a_hand_may_edit_are_explained(page: str, module: str, entries: str) -> None:
+def test_file_pages_explain_every_key_of_the_schema(page: str, module: str, entries: str) -> None:
     rows = _rows((ROOT / f"docs/reference/{page}.md").read_text("utf-8"))
     schema = importlib.import_module(module).SCHEMA["properties"][entries]["items"]["properties"]
     explained = {key for row in rows for key in re.findall(r"`(\w+)`", row[0])}
     assert explained == set(schema) - {"name"}
 
 
-def test_the_site_fetches_nothing() -> None:
+def test_site_requests_no_files_of_other_servers() -> None:
     """Neither fonts nor scripts; Material would fetch mermaid where a page has a diagram of that kind."""
     settings = (ROOT / "mkdocs.yml").read_text("utf-8")
     assert "font: false" in settings

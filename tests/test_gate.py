@@ -25,11 +25,11 @@ waited third
     assert last_line(script) == ("24 passed, 4 failed", 1)
 
 
-def test_a_step_without_tests_that_fails_is_a_failure() -> None:
+def test_gate_counts_a_failing_step_without_tests_as_a_failure() -> None:
     assert last_line('step "types" true\nstep "lint" false') == ("0 passed, 1 failed", 1)
     assert last_line('step "suite" bash -c "echo ERROR: file not found; exit 4"') == ("0 passed, 1 failed", 1)
     assert last_line("later job false\nwaited job") == ("0 passed, 1 failed", 1)
 
 
-def test_a_gate_without_failures_ends_well() -> None:
+def test_gate_without_failures_exits_with_0() -> None:
     assert last_line('step "types" true\nstep "suite" echo "5 passed in 1.00s"') == ("5 passed, 0 failed", 0)

@@ -24,7 +24,7 @@ from tests.fuzz.files.judge import LONGEST_SENTENCE, MOST_BYTES, MOST_SECONDS
 TEXT = (Path(__file__).resolve().parents[1] / "SECURITY.md").read_text("utf-8")
 
 
-def test_the_limits_are_those_of_the_code() -> None:
+def test_security_page_limits_equal_the_limits_of_the_code() -> None:
     rows = dict(line.strip("| \n").split(" | ") for line in TEXT.splitlines() if line.startswith("| "))
     small = {cfg.MAX_CFG_BYTES, files.MAX_NAMES_BYTES, topology_file.TEXT_LIMIT, reader.MAX_BYTES}
     (texts,) = small | {hand_edited.MAX_BYTES}

@@ -9,7 +9,9 @@ import pytest
 from tests.support.shared_builds import shared
 
 
-def test_the_second_folder_takes_the_first_ones_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_compilation_copies_the_first_library_into_the_second_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     compiled: list[Path] = []
 
     def compile_to(command: list[str], library: Path, folder: Path | None = None) -> None:

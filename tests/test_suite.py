@@ -33,7 +33,7 @@ def imported_tests(path: Path) -> Iterator[str]:
                 yield name
 
 
-def test_no_module_imports_a_test_module() -> None:
+def test_modules_of_tests_import_no_test_module() -> None:
     wrong = {
         path.relative_to(ROOT).as_posix(): names
         for path in sorted((ROOT / "tests").rglob("*.py"))
@@ -43,7 +43,7 @@ def test_no_module_imports_a_test_module() -> None:
     assert not wrong, "shared builders belong in tests/support, fixtures in a conftest.py"
 
 
-def test_an_import_of_a_test_module_is_found(tmp_path: Path) -> None:
+def test_imported_tests_finds_imports_of_test_modules(tmp_path: Path) -> None:
     path = tmp_path / "test_m.py"
     path.write_text("from tests.support.suite import costs_of\nfrom tests import test_suite\nimport tests.conftest\n")
     assert list(imported_tests(path)) == ["tests.test_suite", "tests.conftest"]
@@ -73,7 +73,7 @@ def test_parts_take_about_the_same_time() -> None:
     assert chosen["tests/test_new.py"] == parts_of(["tests/test_new.py"], {}, 10)["tests/test_new.py"]
 
 
-def test_every_unit_is_in_one_of_the_parts() -> None:
+def test_parts_of_many_units_are_all_used() -> None:
     chosen = parts_of([f"unit{number}" for number in range(200)], {"unit3": 5.0}, 10)
     assert set(chosen.values()) == set(range(10))
 
@@ -96,11 +96,11 @@ def test_single_files_run_without_workers() -> None:
         (("pypi.org", 443), False),
     ],
 )
-def test_addresses_of_this_machine_are_known(address: object, own: bool) -> None:
+def test_is_own_machine_recognises_addresses_of_this_machine(address: object, own: bool) -> None:
     assert is_own_machine(address) == own
 
 
-def test_a_default_test_connects_to_no_other_machine() -> None:
+def test_connection_of_a_default_test_to_another_machine_fails() -> None:
     with socket.socket() as client, pytest.raises(AssertionError, match="campaign"):
         client.connect(("192.0.2.1", 80))
     with socket.socket() as server, socket.socket() as client:

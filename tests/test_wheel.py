@@ -37,7 +37,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next((project / "wheels").glob("*.whl"))
 
 
-def test_the_wheel_has_every_file_of_the_rooms(wheel: Path) -> None:
+def test_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
     paths = (path.relative_to(ROOT) for room in ROOMS for path in (ROOT / room).rglob("*") if path.is_file())
     files = {path.as_posix() for path in paths if "__pycache__" not in path.parts and path.suffix not in FOR_READERS}
     kinds = {Path(name).suffix for name in files}

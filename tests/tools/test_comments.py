@@ -63,7 +63,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_source_keeps_all_but_its_comments(case: str) -> None:
+def test_without_comments_removes_only_comments(case: str) -> None:
     path, text, plain = CASES[case]
     assert without_comments(text, path) == plain
     again = without_comments(plain, path)
@@ -74,12 +74,12 @@ def test_a_source_keeps_all_but_its_comments(case: str) -> None:
     ("path", "text"),
     [("a.h", "int a;\n/* one\n"), ("a.sv", "/*/\n"), ("a.tcl", 'puts "one\n'), ("a.h.j2", "int a; {# one\n")],
 )
-def test_a_comment_or_string_without_an_end_is_refused(path: str, text: str) -> None:
+def test_without_comments_unterminated_comment_or_string_is_refused(path: str, text: str) -> None:
     with pytest.raises(ValueError, match="does not end"):
         without_comments(text, path)
 
 
-def test_every_source_and_template_of_the_engines_is_read() -> None:
+def test_without_comments_of_engine_sources_and_templates_has_no_comment_line() -> None:
     """No line of the remaining text starts like a comment."""
     rooms = (ROOT / "hls_templates", ROOT / "rtl_templates")
     paths = [path for room in rooms for path in room.rglob("*") if language_of(path.name) and path.is_file()]

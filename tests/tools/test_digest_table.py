@@ -57,7 +57,7 @@ def possible(values: dict[str, Any]) -> bool:
     return values.get("dsps") != "six" or (values.get("bits", 4) == 4 and values.get("board") != "pynq-z2")
 
 
-def test_every_two_properties_of_an_array_meet_in_some_design() -> None:
+def test_array_designs_cover_every_pair_of_properties() -> None:
     missing = [
         {left: a, right: b}
         for left, right in combinations(AXES, 2)
@@ -79,7 +79,7 @@ def test_pipelines_have_every_network_board_and_number_of_bits() -> None:
     assert min(Counter(network for network, _ in calibrated).values()) >= 2, "each at two numbers of bits"
 
 
-def test_names_tell_designs_apart_and_each_has_its_mapping() -> None:
+def test_design_names_are_unique_and_have_a_mapping_each() -> None:
     assert len({row.name for row in DESIGNS}) == len(DESIGNS) >= 40
     assert {path.stem for path in (HERE / "mappings").iterdir()} == {row.name for row in DESIGNS}
     for row in DESIGNS:
@@ -87,7 +87,7 @@ def test_names_tell_designs_apart_and_each_has_its_mapping() -> None:
 
 
 @pytest.mark.parametrize("style", ["systolic", "streaming"])
-def test_every_operation_is_in_a_network_of_each_style(style: str) -> None:
+def test_designs_of_each_style_cover_every_operation(style: str) -> None:
     networks = {row.network for row in DESIGNS if row.style == style}
     models = [model_of(network) for network in networks]
     nodes = [node for model in models for graph in (model.network, model.quantized) if graph for node in graph.nodes]
@@ -106,7 +106,7 @@ ABSENT = {
 
 
 @pytest.mark.engine
-def test_schedules_are_what_their_rows_say() -> None:
+def test_schedules_equal_the_values_of_their_rows() -> None:
     for row in SYSTOLIC:
         array = generate(row).mapping.values()["array"]
         dsps = {(1, 0): "plain", (2, 0): "double", (1, 6): "six"}[array["dsp_clock"], array["dsp_products"]]
@@ -115,7 +115,7 @@ def test_schedules_are_what_their_rows_say() -> None:
         assert found == (row.engine, value(row, "bits"), row.dsps, row.maps), row.name
 
 
-def test_manifests_every_optional_field_is_written_by_some_design() -> None:
+def test_manifests_of_all_designs_write_every_optional_field() -> None:
     """A generator that forgets an optional field writes a manifest that is valid, and loses what the field says."""
     written: dict[str, set[str]] = {}
     optional: dict[str, set[str]] = {}

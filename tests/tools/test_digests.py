@@ -44,19 +44,19 @@ def test_sources_are_as_recorded(name: str) -> None:
     assert not differences(records.read(), made)
 
 
-def test_the_record_holds_every_design_whole() -> None:
+def test_record_has_sources_and_execution_of_every_design() -> None:
     record = records.read()
     assert set(record.sources) == set(record.executed) == set(BY_NAME)
 
 
-def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     record = records.read()
     records.write(record, tmp_path / "digests.json")
     assert (tmp_path / "digests.json").read_bytes() == records.RECORD.read_bytes()
     assert records.read(tmp_path / "digests.json") == record
 
 
-def test_a_difference_names_the_file_the_designs_and_whether_it_is_in_comments() -> None:
+def test_differences_name_file_designs_and_changes_of_comments_alone() -> None:
     row, other = FEW[:2]
     files = {"src/pass.h": b"int a; // one\n", "README.md": b"text\n"}
     before = Record({row: source_digests(files), other: source_digests(files)}, {row: {"cycles": 5, "integers": "a"}})
@@ -80,14 +80,14 @@ def test_a_difference_names_the_file_the_designs_and_whether_it_is_in_comments()
     assert [difference.comments_only for difference in differences(before, made)] == [False, False]
 
 
-def test_all_designs_of_an_engine_are_one_word() -> None:
+def test_grouped_names_of_all_designs_of_an_engine_are_one_word() -> None:
     rtl = [row.name for row in DESIGNS if row.engine == "rtl"]
     assert grouped(rtl) == ["rtl-*"]
     assert grouped([*rtl, FEW[0]]) == ["rtl-*", FEW[0]]
     assert grouped(rtl[1:]) == sorted(rtl[1:])
 
 
-def test_a_new_record_replaces_only_the_designs_that_it_has() -> None:
+def test_with_new_replaces_only_the_designs_of_the_new_record() -> None:
     first, second = FEW[:2]
     old = Record({first: {"a": ("1", "1")}, second: {"a": ("1", "1")}, "gone": {}}, {first: {"cycles": 1}})
     new = old.with_new(Record({first: {"a": ("2", "2")}}))
@@ -95,7 +95,7 @@ def test_a_new_record_replaces_only_the_designs_that_it_has() -> None:
     assert new.executed == {first: {"cycles": 1}}
 
 
-def test_the_command_tells_a_difference_and_ends_with_1(tmp_path: Path) -> None:
+def test_check_command_prints_a_difference_and_exits_with_1(tmp_path: Path) -> None:
     name = FEW[0]
     record = records.read()
     files = dict(record.sources[name])
@@ -114,13 +114,13 @@ def test_the_command_tells_a_difference_and_ends_with_1(tmp_path: Path) -> None:
     )
 
 
-def test_an_unknown_design_ends_with_2() -> None:
+def test_check_command_of_an_unknown_design_exits_with_2() -> None:
     done = check("check", "--sources", "hls-nothing")
     assert done.returncode == 2
     assert "'hls-nothing'" in done.stderr
 
 
-def test_every_fixed_source_is_in_some_design() -> None:
+def test_record_covers_every_fixed_source() -> None:
     files = {path for design in records.read().sources.values() for path in design}
     names = {Path(path).name for path in files}
     absent = [path for path in FIXED if path.name not in names and OF_WAVES not in str(path)]
@@ -128,6 +128,6 @@ def test_every_fixed_source_is_in_some_design() -> None:
 
 
 @pytest.mark.engine
-def test_every_design_is_generated_and_executed_as_recorded() -> None:
+def test_check_command_of_all_designs_finds_no_difference() -> None:
     done = check("check", "-j", str(len(os.sched_getaffinity(0))))
     assert done.returncode == 0, done.stdout

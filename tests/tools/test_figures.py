@@ -27,7 +27,7 @@ def test_pages_and_pictures_are_as_recorded() -> None:
 
 
 @pytest.mark.parametrize("page", sorted(SENTENCES))
-def test_a_page_with_other_figures_differs_and_is_renewed(page: str) -> None:
+def test_page_with_other_figures_differs_and_is_renewed(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     figures = command.read()["figures"]
     others = {
@@ -39,7 +39,7 @@ def test_a_page_with_other_figures_differs_and_is_renewed(page: str) -> None:
     assert renewed(page, other, figures) == text
 
 
-def test_a_sentence_is_found_over_the_end_of_a_line(sentence: str) -> None:
+def test_differences_finds_a_sentence_across_lines(sentence: str) -> None:
     assert list(differences("page.md", "It takes 1,234,567\ncycles, and 97.3 % of all.", FIGURES)) == []
     (difference,) = differences("page.md", "It takes 1,234,568 cycles, and 97.3 % of all.", FIGURES)
     assert (difference.said, difference.recorded) == ("1,234,568", "1,234,567")
@@ -48,7 +48,7 @@ def test_a_sentence_is_found_over_the_end_of_a_line(sentence: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "takes 1,234,567 cycles, and 97.3 % of all; takes 1,234,567 cycles, and 97.3 % of all"]
 )
-def test_a_sentence_that_is_not_there_once_differs(sentence: str, text: str) -> None:
+def test_differences_reports_a_sentence_that_is_absent_or_repeated(sentence: str, text: str) -> None:
     (difference,) = differences("page.md", text, FIGURES)
     assert (difference.sentence, difference.said) == (sentence, None)
 
@@ -57,7 +57,7 @@ def test_a_sentence_that_is_not_there_once_differs(sentence: str, text: str) -> 
     "page",
     ["README.md", "docs/index.md", *(f"docs/tutorial/{name}.md" for name in ("first", "zcu104", "ultranet", "board"))],
 )
-def test_every_rate_of_a_first_page_is_recorded(page: str) -> None:
+def test_first_page_rates_are_all_recorded(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     covered = list(spans(page, text))
     for rate in re.finditer(r"[\d,.]+\d (?:frames/s|cycles)", text):
@@ -65,7 +65,7 @@ def test_every_rate_of_a_first_page_is_recorded(page: str) -> None:
         assert recorded, f"{page} says {rate.group()}, which tools/figures/sentences.py does not have"
 
 
-def test_a_dashed_arrow_is_an_import_of_the_errors_alone() -> None:
+def test_drawn_dashed_arrows_are_imports_of_the_errors_alone() -> None:
     imports = rooms.imported_rooms(ROOT)
     assert imports["scheduler"]["cnn"]
     assert imports["host"] == {"contract": True, "boards": False}

@@ -99,7 +99,7 @@ def test_promised_shares_are_those_of_the_mutants_that_some_test_kills() -> None
         assert len(list(record.Score(30, 20, default, engine, untried=untried).shortfalls())) == 1
 
 
-def test_the_default_suite_catches_the_chain_and_most_mutants_of_the_record() -> None:
+def test_record_reaches_the_promised_shares_and_kills_the_chain() -> None:
     kills, equivalent = record.read(), record.read_equivalent()
     patches = {f"{path.parent.name}/{path.stem}" for path in HERE.glob("*/*.patch")}
     chain = {name for name in patches if name.startswith("chain/")}
@@ -114,13 +114,13 @@ def test_equivalent_mutants_have_a_reason() -> None:
     assert all(len(reason) > 20 for reason in record.read_equivalent().values())
 
 
-def test_the_command_reports_the_record(capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_command_prints_the_record(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report"]) == 0
     assert "mutants, " in capsys.readouterr().out
 
 
 @pytest.mark.proof
-def test_every_patch_fits_and_mutants_are_tokens_of_code(tmp_path: Path) -> None:
+def test_patches_apply_to_the_project_and_revert(tmp_path: Path) -> None:
     copy = Copy.of_project(tmp_path / "copy")
     for path in sorted(HERE.glob("*/*.patch")):
         patch = read_patch(path)

@@ -77,14 +77,16 @@ def values(module: ModuleType, tile: object) -> Values:
         ("columns: int = 3", "columns: int = 4", (12, 8, False, 4)),
     ],
 )
-def test_what_is_loaded_changes(module: ModuleType, old: str, new: str, expected: Values) -> None:
+def test_put_in_changes_loaded_code_defaults_and_constants(
+    module: ModuleType, old: str, new: str, expected: Values
+) -> None:
     assert values(module, module.Tile(4)) == (12, 8, False, 3)
     tile = module.Tile(4)
     put(module, old, new)
     assert values(module, tile) == expected
 
 
-def test_what_cannot_change_is_told(module: ModuleType) -> None:
+def test_put_in_of_an_unreachable_or_broken_edit_raises(module: ModuleType) -> None:
     with pytest.raises(UnreachableError):
         put_in(module, TEXT, TEXT + "\n")
     with pytest.raises(StillbornError):
@@ -105,13 +107,13 @@ def test_what_cannot_change_is_told(module: ModuleType) -> None:
         (7, range(6, 8)),
     ],
 )
-def test_the_lines_of_a_statement(line: int, lines: range | None, tmp_path: Path) -> None:
+def test_statement_of_a_line_has_all_its_lines(line: int, lines: range | None, tmp_path: Path) -> None:
     path = tmp_path / "m.py"
     path.write_text("x = 1\ndef f(a):\n    if a:\n        b = (a,\n            2)\n    return (\n        b)\n")
     assert statement(path, line) == lines
 
 
-def test_a_process_that_hangs_or_waits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_process_that_hangs_or_waits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     def works_for_ever() -> int:
         while True:
             pass
@@ -126,7 +128,7 @@ def test_a_process_that_hangs_or_waits_is_ended(monkeypatch: pytest.MonkeyPatch)
     assert forks.forked(waits_for_ever, 100) is None
 
 
-def test_a_trial_that_raises_is_told_and_is_no_death(tmp_path: Path) -> None:
+def test_forked_trial_that_raises_is_reported_with_its_traceback(tmp_path: Path) -> None:
     """The runner failed, not a test, so the mutant is neither killed nor survived."""
     with (tmp_path / "told").open("w+", encoding="utf-8") as file:
 
@@ -144,7 +146,7 @@ def test_a_trial_that_raises_is_told_and_is_no_death(tmp_path: Path) -> None:
     assert (told[0], told[-1]) == ("Traceback (most recent call last):", "LookupError: no such wrapper")
 
 
-def test_what_raised_in_trial_counts_neither_way(tmp_path: Path) -> None:
+def test_report_counts_a_raised_trial_as_neither_killed_nor_survived(tmp_path: Path) -> None:
     pytest.importorskip("cosmic_ray", reason="mutants need Cosmic Ray: pip install -e '.[mutation]'")
     from tools.mutation.mutants import sample
     from tools.mutation.survivors import report
@@ -159,7 +161,7 @@ def test_what_raised_in_trial_counts_neither_way(tmp_path: Path) -> None:
     assert new == 1
 
 
-def test_who_reads_what_loading_sets(tmp_path: Path) -> None:
+def test_readers_of_a_line_are_the_lines_that_use_its_value(tmp_path: Path) -> None:
     """Tests of those lines come first: others may reach the file and never the constant."""
     path = tmp_path / "m.py"
     path.write_text("A, B = (\n    1, 2)\n\ndef f(x=3):\n    return A\n\ndef g():\n    y = 1\n    return B\n")
@@ -168,14 +170,14 @@ def test_who_reads_what_loading_sets(tmp_path: Path) -> None:
     assert readers(path, 3) == set()
 
 
-def test_every_listed_survivor_is_a_line_of_its_file() -> None:
+def test_listed_survivors_are_lines_of_their_files() -> None:
     """Check that no entry is stale: one whose line was changed excuses nothing, and can be deleted."""
     root = Path(__file__).parents[2]
     for path, line in reasons():
         assert line in map(str.strip, (root / path).read_text("utf-8").splitlines()), f"{path}: {line}"
 
 
-def test_every_mutant_that_is_drawn_can_be_made(tmp_path: Path) -> None:
+def test_sample_draws_only_mutants_that_can_be_made(tmp_path: Path) -> None:
     """Cosmic Ray fails if it exchanges an exception with a dot in its name, so no such mutant is drawn."""
     mutants = pytest.importorskip("tools.mutation.mutants", reason="mutants are Cosmic Ray's")
     text = "try:\n    pass\nexcept (asyncio.TimeoutError, ValueError):\n    pass\n"

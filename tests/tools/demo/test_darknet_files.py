@@ -23,12 +23,12 @@ def parameters() -> int:
     return body + len(ANCHORS) * (5 + CLASSES) * (1 + channels[-1])
 
 
-def test_the_model_in_the_project_is_the_one_that_the_trainer_describes() -> None:
+def test_shapes_cfg_and_names_equal_the_description_of_the_trainer() -> None:
     assert (SHAPES / "shapes.cfg").read_text() == darknet_cfg()
     assert (SHAPES / "shapes.names").read_text().split() == list(LABELS)
 
 
-def test_the_weights_file_has_exactly_the_parameters_and_sane_statistics() -> None:
+def test_shapes_weights_file_has_all_parameters_and_positive_variances() -> None:
     data = (SHAPES / "shapes.weights").read_bytes()
     assert np.frombuffer(data[:12], "<i4").tolist() == [0, 2, 0]
     values = np.frombuffer(data[20:], "<f4")

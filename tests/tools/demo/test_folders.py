@@ -14,7 +14,7 @@ from tools.demo.objects import LABELS
 from tools.demo.scenes import LONE, letterboxed, lone
 
 
-def test_labels_come_back_and_what_is_there_stays(tmp_path: Path) -> None:
+def test_write_scenes_keeps_existing_pictures_and_labels_are_read_back(tmp_path: Path) -> None:
     assert folders.main([str(tmp_path), "--first", "77", "--count", "2"]) == 0
     (tmp_path / "77.jpg").write_bytes(b"")
     folders.write_scenes(tmp_path, 77, 3)
@@ -29,7 +29,7 @@ def test_labels_come_back_and_what_is_there_stays(tmp_path: Path) -> None:
         assert np.array([truth.box for truth in truths]) == pytest.approx(expected[:, 1:], abs=1e-3)
 
 
-def test_one_object_a_picture_of_half_the_height(tmp_path: Path) -> None:
+def test_folders_of_kind_one_object_have_one_label_per_picture(tmp_path: Path) -> None:
     words = [str(tmp_path), "--kind", "one-object", "--first", "5", "--count", "2", "--size", "96"]
     assert folders.main(words) == 0
     pictures = read_labelled(tmp_path, Classes((LONE,), 1)).pictures

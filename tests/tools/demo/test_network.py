@@ -9,7 +9,7 @@ from tools.demo.network import build_network
 pytestmark = pytest.mark.engine
 
 
-def test_the_sixth_pool_pads_right_and_bottom_and_padding_never_wins() -> None:
+def test_sixth_pool_pads_right_and_bottom_with_values_below_any_input() -> None:
     torch = pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
     pad, pool = list(build_network())[23:25]
     values = -torch.arange(1.0, 10.0).view(1, 1, 3, 3)

@@ -14,7 +14,7 @@ def same(one: Scene, other: Scene) -> bool:
     return np.array_equal(one.picture, other.picture) and np.array_equal(one.truths, other.truths)
 
 
-def test_a_seed_gives_one_scene_and_another_seed_another() -> None:
+def test_scene_depends_on_its_seed_alone() -> None:
     assert same(draw_scene(3, 96, 64), draw_scene(3, 96, 64))
     assert same(letterboxed(3, 96), letterboxed(3, 96))
     assert not same(draw_scene(3, 96, 64), draw_scene(4, 96, 64))
@@ -22,7 +22,7 @@ def test_a_seed_gives_one_scene_and_another_seed_another() -> None:
     assert not same(lone(3, 96, 48), lone(4, 96, 48))
 
 
-def test_one_object_stands_alone_inside_the_picture_and_is_small() -> None:
+def test_lone_object_is_inside_the_picture_and_small() -> None:
     for seed in range(40):
         scene = lone(seed, 160, 80)
         ((label, x0, y0, x1, y1),) = scene.truths.tolist()
@@ -34,14 +34,14 @@ def test_one_object_stands_alone_inside_the_picture_and_is_small() -> None:
 
 
 @pytest.mark.parametrize("background", list(backgrounds.KINDS))
-def test_every_background_fills_the_picture(background: str) -> None:
+def test_draw_scene_background_fills_the_picture(background: str) -> None:
     scene = draw_scene(7, 90, 61, background)
     assert scene.picture.shape == (61, 90, 3)
     assert scene.picture.dtype == np.uint8
     assert scene.picture.std() > 1
 
 
-def test_truths_lie_inside_the_picture_and_name_known_classes() -> None:
+def test_draw_scene_truths_are_inside_the_picture_with_known_classes() -> None:
     for seed in range(40):
         truths = draw_scene(seed, 120, 90).truths
         assert 1 <= len(truths) <= MOST_OBJECTS
@@ -51,7 +51,7 @@ def test_truths_lie_inside_the_picture_and_name_known_classes() -> None:
         assert (truths[:, 3:] - truths[:, 1:3] > 5).all()
 
 
-def test_no_object_hides_another() -> None:
+def test_draw_scene_objects_cover_each_other_at_most_to_the_limit() -> None:
     for seed in range(40):
         boxes = draw_scene(seed, 160, 120).truths[:, 1:]
         covered = [scenes._covered(tuple(a), tuple(b)) for i, a in enumerate(boxes) for b in boxes[i + 1 :]]
@@ -59,7 +59,7 @@ def test_no_object_hides_another() -> None:
 
 
 @pytest.mark.parametrize("name", list(DRAWERS))
-def test_the_box_is_the_extent_of_what_was_painted(name: str) -> None:
+def test_scene_box_is_the_extent_of_the_painted_object(name: str) -> None:
     from PIL import Image
 
     for seed in range(5):
@@ -70,7 +70,7 @@ def test_the_box_is_the_extent_of_what_was_painted(name: str) -> None:
         assert mask.getbbox() == pytest.approx(scenes._box(placed), abs=2)
 
 
-def test_the_letterbox_moves_the_boxes_with_the_picture() -> None:
+def test_letterboxed_scene_has_its_boxes_between_the_bars() -> None:
     seen = 0
     for seed in range(30):
         scene = letterboxed(seed, 96)

@@ -22,7 +22,7 @@ def test_settings_are_read() -> None:
 
 
 @pytest.mark.engine
-def test_a_short_training_writes_darknet_files_that_are_read(tmp_path: Path) -> None:
+def test_train_short_run_writes_readable_darknet_files(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="training needs PyTorch: pip install -e '.[train]'")
     loss = train.train(train.Settings(tmp_path, minutes=0.001, scenes=32, fresh=8, batch=16))
     assert loss > 0
