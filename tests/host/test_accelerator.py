@@ -34,7 +34,7 @@ from tests.support.host.hardware import Open, described, description
 from tests.support.host.manifests import manifest_fields
 
 
-def test_detects_what_the_golden_model_does_in_every_bit(shapes: Path, accelerator: Open) -> None:
+def test_detect_equals_the_golden_model_in_every_bit(shapes: Path, accelerator: Open) -> None:
     picture = sample_pictures()[0]
     wanted = run(open_design(shapes), picture)
     yolo = accelerator(shapes)
@@ -48,7 +48,7 @@ def test_detects_what_the_golden_model_does_in_every_bit(shapes: Path, accelerat
 
 
 @pytest.mark.engine
-def test_the_shared_network_finds_the_same_dog(shared: Path, tmp_path: Path, accelerator: Open) -> None:
+def test_detect_with_yolo_lite_equals_the_executed_design(shared: Path, tmp_path: Path, accelerator: Open) -> None:
     data = shared / "data"
     model = load_model(
         str(data / "networks/yolo-lite-voc-trial3-noBatch.cfg"),
@@ -65,7 +65,7 @@ def test_the_shared_network_finds_the_same_dog(shared: Path, tmp_path: Path, acc
     assert np.array_equal(found.outputs[0], wanted.simulation.outputs[-1])
 
 
-def test_other_coroutines_run_while_a_frame_does(shapes: Path, accelerator: Open) -> None:
+def test_detect_async_lets_other_coroutines_run(shapes: Path, accelerator: Open) -> None:
     yolo = accelerator(shapes)
     ticks = 0
 
@@ -85,7 +85,7 @@ def test_other_coroutines_run_while_a_frame_does(shapes: Path, accelerator: Open
     assert ticks > 5
 
 
-def test_without_an_interrupt_it_polls(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
+def test_detect_without_an_interrupt_polls(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
     folder = shutil.copytree(tiny, tmp_path / "design")
     ports = manifest_fields(folder)["array"]
     for path in [*folder.glob("*.hwh"), *folder.glob("*/*.hwh")]:
@@ -95,7 +95,7 @@ def test_without_an_interrupt_it_polls(tiny: Path, tmp_path: Path, accelerator: 
     yolo.detect(sample_pictures()[0])
 
 
-def test_the_real_pynq_is_what_runs(tiny: Path, accelerator: Open) -> None:
+def test_accelerator_uses_the_classes_of_pynq(tiny: Path, accelerator: Open) -> None:
     import pynq
 
     yolo = accelerator(tiny)
@@ -114,7 +114,7 @@ def test_the_real_pynq_is_what_runs(tiny: Path, accelerator: Open) -> None:
         pynq.MMIO(0xB0000000, 0x1000).read(0)
 
 
-def test_no_memory_before_a_bitstream(tiny: Path, accelerator: Open) -> None:
+def test_simulated_board_without_a_bitstream_refuses_to_allocate(tiny: Path, accelerator: Open) -> None:
     from host.contract.manifest import read_manifest
     from host.contract.simulation_library import find_library
     from host.simulated.device import SimulatedBoard
@@ -125,7 +125,7 @@ def test_no_memory_before_a_bitstream(tiny: Path, accelerator: Open) -> None:
     board.close()
 
 
-def test_an_allocation_that_fails_leaves_nothing_behind(tiny: Path, accelerator: Open) -> None:
+def test_reset_with_a_failed_allocation_frees_all_buffers(tiny: Path, accelerator: Open) -> None:
     from host.simulated.faults import InjectedFault
 
     yolo = accelerator(tiny)
@@ -145,7 +145,7 @@ def test_an_allocation_that_fails_leaves_nothing_behind(tiny: Path, accelerator:
     yolo.detect(sample_pictures()[0])
 
 
-def test_an_upload_that_does_not_arrive_is_found(tiny: Path, accelerator: Open) -> None:
+def test_reset_with_a_lost_upload_raises_mismatch_error(tiny: Path, accelerator: Open) -> None:
     from host.simulated.faults import InjectedFault
 
     yolo = accelerator(tiny)
@@ -155,7 +155,7 @@ def test_an_upload_that_does_not_arrive_is_found(tiny: Path, accelerator: Open) 
     yolo.reset()
 
 
-def test_what_is_missing_is_said(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
+def test_accelerator_of_an_incomplete_folder_is_refused(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
     with raises(FileAccessError, path=str(tmp_path), what="generated design"):
         accelerator(tmp_path)
     folder = shutil.copytree(tiny, tmp_path / "design")
@@ -174,7 +174,7 @@ def test_what_is_missing_is_said(tiny: Path, tmp_path: Path, accelerator: Open) 
         accelerator(folder)
 
 
-def test_a_closed_accelerator_says_so(tiny: Path, accelerator: Open) -> None:
+def test_detect_of_a_closed_accelerator_is_refused(tiny: Path, accelerator: Open) -> None:
     with accelerator(tiny) as yolo:
         pass
     with raises(StateError, subject="the accelerator", state="is closed"):
@@ -186,7 +186,7 @@ def test_pictures_and_boxes_need_no_pynq() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_zynq_7000_where_pynq_can(tmp_path: Path, accelerator: Open) -> None:
+def test_accelerator_on_a_zynq_7000_detects_or_refuses_pynq_4_0(tmp_path: Path, accelerator: Open) -> None:
     import pynq
 
     made = design_of(load_model("shapes"), load("pynq-z2"), calibrate=Calibration(sample_pictures()[:1]))
@@ -203,7 +203,7 @@ def test_a_zynq_7000_where_pynq_can(tmp_path: Path, accelerator: Open) -> None:
     assert yolo.detect(sample_pictures()[0]).detections == wanted.detections
 
 
-def test_the_simulated_board_takes_the_designs_own_time(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
+def test_time_scale_uses_the_cycles_of_the_design(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
     folder = shutil.copytree(tiny, tmp_path / "design")
     with raises(RangeError, got=0, low=0, exclusive=True):
         accelerator(folder, time_scale=0)

@@ -63,7 +63,7 @@ def check(results: list[Any], frames: list[np.ndarray], wanted: list[np.ndarray]
         ("interrupt", {"systolic_top_0": 3 * STARTS - 1, "axi_intc_0": STARTS}),
     ],
 )
-def test_every_frame_in_order_bit_for_bit_and_a_start_a_batch(
+def test_stream_of_batches_is_exact_with_one_start_per_batch(
     batches: Path,
     accelerator: Open,
     frames: list[np.ndarray],
@@ -87,7 +87,7 @@ def test_every_frame_in_order_bit_for_bit_and_a_start_a_batch(
     assert yolo.device.allocations == buffers
 
 
-def test_any_number_of_frames(
+def test_stream_of_any_number_of_frames_is_exact(
     batches: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
 ) -> None:
     yolo = accelerator(batches, threshold=SELDOM, sets=1)
@@ -95,7 +95,7 @@ def test_any_number_of_frames(
         check(list(yolo.stream(frames[:count])), frames[:count], wanted[:count])
 
 
-def test_one_picture_fills_the_batch(batches: Path, accelerator: Open, tmp_path: Path) -> None:
+def test_detect_of_one_picture_fills_the_batch(batches: Path, accelerator: Open, tmp_path: Path) -> None:
     picture = tmp_path / "one.png"
     Image.fromarray(np.random.default_rng(1).integers(0, 256, (40, 50, 3), np.uint8)).save(picture)
     yolo = accelerator(batches, threshold=0.2)
@@ -118,7 +118,7 @@ def test_one_picture_fills_the_batch(batches: Path, accelerator: Open, tmp_path:
             yolo._backend.load(yolo.buffers.batches[0], [pixels] * count)
 
 
-def test_a_picture_that_cannot_be_read(
+def test_stream_with_an_unreadable_picture_returns_the_frames_before_it(
     batches: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray], tmp_path: Path
 ) -> None:
     """Check that the frames before the damaged one are results, also in the same batch."""
@@ -132,7 +132,7 @@ def test_a_picture_that_cannot_be_read(
         check(list(yolo.stream(frames[:7])), frames[:7], wanted[:7])
 
 
-def test_frames_of_a_batch_hang_together(
+def test_hang_in_a_batch_fails_all_its_frames(
     batches: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
 ) -> None:
     yolo = accelerator(batches, threshold=SELDOM, timeout_s=5.0)
@@ -149,7 +149,7 @@ def test_frames_of_a_batch_hang_together(
     assert yolo.device.allocations == buffers
 
 
-def test_a_missing_flush_is_found_wherever_it_is_in_the_batch(
+def test_verify_finds_a_missing_flush_in_a_verified_batch(
     batches: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
 ) -> None:
     yolo = accelerator(batches, threshold=SELDOM)
@@ -165,7 +165,9 @@ def test_a_missing_flush_is_found_wherever_it_is_in_the_batch(
     check(list(yolo.stream(frames[:4], verify_every=1)), frames[:4], wanted[:4])
 
 
-def test_whoever_leaves_early_starts_nothing_more(batches: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
+def test_stream_closed_early_starts_no_further_batch(
+    batches: Path, accelerator: Open, frames: list[np.ndarray]
+) -> None:
     yolo = accelerator(batches, threshold=SELDOM)
 
     def endless() -> Iterator[np.ndarray]:
@@ -180,7 +182,7 @@ def test_whoever_leaves_early_starts_nothing_more(batches: Path, accelerator: Op
     assert yolo.device.register_writes["systolic_top_0"] <= writes + 2
 
 
-def test_figures_are_of_frames(batches: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
+def test_measured_figures_of_batches_are_per_frame(batches: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
     yolo = accelerator(batches, threshold=SELDOM, time_scale=1.0)
     # At 60 ms per batch, the other stages take little time in comparison.
     cycles = yolo.manifest.cycles / (yolo.manifest.clock_mhz * 1e6)
@@ -196,7 +198,7 @@ def test_figures_are_of_frames(batches: Path, accelerator: Open, frames: list[np
     assert shared == [at % BATCH != BATCH - 1 for at in range(59)]
 
 
-def test_the_time_of_a_start_is_that_of_its_frames(batches: Path, tiny: Path, accelerator: Open) -> None:
+def test_time_limit_and_buffers_of_a_start_grow_with_the_batch(batches: Path, tiny: Path, accelerator: Open) -> None:
     batch, alone = accelerator(batches), accelerator(tiny)
     assert (batch.manifest.batch, alone.manifest.batch) == (BATCH, 1)
     assert batch._loaded.timeout_s == BATCH * alone._loaded.timeout_s
@@ -207,7 +209,7 @@ def test_the_time_of_a_start_is_that_of_its_frames(batches: Path, tiny: Path, ac
         )
 
 
-def test_pace_takes_the_traced_cycles_of_a_batch(batches: Path, tmp_path: Path, accelerator: Open) -> None:
+def test_pace_of_a_batch_uses_its_traced_cycles(batches: Path, tmp_path: Path, accelerator: Open) -> None:
     folder = shutil.copytree(batches, tmp_path / "design")
     passes = open_design(folder).program.shape[0]
     (folder / "cycles.json").write_text(f'{{"pass_cycles": {[300_000] * passes}}}')

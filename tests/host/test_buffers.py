@@ -17,7 +17,7 @@ from tests.support.host.manifests import manifest_fields
 pytestmark = pytest.mark.pynq
 
 
-def test_a_program_of_another_length(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
+def test_accelerator_with_a_program_of_another_length_is_refused(tiny: Path, tmp_path: Path, accelerator: Open) -> None:
     folder = shutil.copytree(tiny, tmp_path / "design")
     values = manifest_fields(folder)
     program = (folder / "data/program.bin").read_bytes()[:-4]
@@ -28,7 +28,7 @@ def test_a_program_of_another_length(tiny: Path, tmp_path: Path, accelerator: Op
         accelerator(folder)
 
 
-def test_says_how_much_is_held_where_there_is_no_room(tiny: Path, accelerator: Open) -> None:
+def test_allocation_failure_states_the_bytes_already_held(tiny: Path, accelerator: Open) -> None:
     from host.simulated.faults import InjectedFault
 
     yolo = accelerator(tiny)
@@ -41,7 +41,7 @@ def test_says_how_much_is_held_where_there_is_no_room(tiny: Path, accelerator: O
         yolo.reset()
 
 
-def test_free_gives_all_back_and_may_be_called_twice(tiny: Path, accelerator: Open) -> None:
+def test_free_empties_the_table_and_may_be_repeated(tiny: Path, accelerator: Open) -> None:
     buffers = accelerator(tiny).buffers
     assert len(buffers.table) == 8  # weights, requantisers, maps, program, and two sets of input and result
     assert len({address for address, _ in buffers.table}) == 8

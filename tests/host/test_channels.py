@@ -35,7 +35,7 @@ def test_grey_becomes_three_equal_channels() -> None:
         network_input(five, (3, 6, 8), "plain")
 
 
-def test_a_view_of_more_pixels_than_any_picture_is_refused_before_it_is_read() -> None:
+def test_network_input_above_the_pixel_limit_is_refused_before_reading() -> None:
     """Use an array of numpy that has 3 TiB of pixels and takes one byte of memory."""
     for shape in ((1 << 20, 1 << 20, 3), (1 << 40, 1, 3), (1, LARGEST_PICTURE + 1), (1 << 31, 1 << 31, 1)):
         view = np.broadcast_to(np.uint8(7), shape)
@@ -79,7 +79,7 @@ def test_array_file_is_a_frame_or_refused(tmp_path: Path, monkeypatch: pytest.Mo
         load_frame(path)
 
 
-def test_what_frames_took() -> None:
+def test_measure_of_overlapping_frames_has_busy_latency_and_throughput() -> None:
     """Measure two frames that overlap, with two workers in the stage ``load``."""
     spans = [
         (StageSpan("load", 0.0, 0.5), StageSpan("accelerate", 0.5, 0.625)),

@@ -22,7 +22,7 @@ from tests.support.host.hardware import Open, described
 pytestmark = pytest.mark.pynq
 
 
-def test_every_layer_started_on_its_own_is_the_golden_models(shapes: Path, accelerator: Open) -> None:
+def test_layers_started_one_by_one_equal_the_golden_model(shapes: Path, accelerator: Open) -> None:
     yolo = accelerator(shapes)
     folder = open_design(shapes)
     pixels = check_picture(yolo.manifest, shapes)
@@ -34,7 +34,9 @@ def test_every_layer_started_on_its_own_is_the_golden_models(shapes: Path, accel
     assert seen == len(yolo.manifest.layers) >= 6
 
 
-def test_check_says_that_all_is_right(shapes: Path, accelerator: Open, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_of_a_right_design_passes_and_prints_it(
+    shapes: Path, accelerator: Open, capsys: pytest.CaptureFixture[str]
+) -> None:
     report = accelerator(shapes).check()
     assert report.passed
     assert "every bit equal to the golden model's" in capsys.readouterr().out
@@ -75,7 +77,7 @@ def test_check_names_the_layer_that_differs(
     assert report.first_wrong.first[0] < 5  # the channels whose multipliers were corrupted
 
 
-def test_check_says_which_layer_hangs(shapes: Path, accelerator: Open) -> None:
+def test_check_of_a_hanging_layer_names_the_layer(shapes: Path, accelerator: Open) -> None:
     from host.simulated.faults import InjectedFault
 
     yolo = accelerator(shapes, timeout_s=5.0)
@@ -116,7 +118,7 @@ class Clock:
         self.now += seconds
 
 
-def test_one_slow_frame_does_not_slow_the_next_ones(
+def test_poll_halves_its_sleep_after_each_missed_end(
     tiny: Path, accelerator: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ip, clock = accelerator(tiny).ip, Clock()
@@ -132,7 +134,7 @@ def test_one_slow_frame_does_not_slow_the_next_ones(
     assert slept == pytest.approx([0, 0.36, 0.18, 0.09, 0.045, 0.36], abs=1e-4)
 
 
-def test_an_end_that_was_slept_through_is_no_timeout(
+def test_poll_and_interrupted_accept_an_end_found_after_the_time_limit(
     tiny: Path, accelerator: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Suspend the process between its looks at the accelerator and at the clock. The accelerator ends meanwhile."""
@@ -151,7 +153,7 @@ def test_an_end_that_was_slept_through_is_no_timeout(
     assert asyncio.run_coroutine_threadsafe(yolo.ip.interrupted(timeout_s=10), yolo._loaded._loop).result()
 
 
-def test_a_layer_is_not_waited_for_as_long_as_a_frame(
+def test_layers_sleep_less_than_the_time_of_a_frame(
     tiny: Path, accelerator: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     yolo = accelerator(tiny, time_scale=1.0)

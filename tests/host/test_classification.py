@@ -64,7 +64,7 @@ def test_chosen_label_of_no_class_is_refused() -> None:
         picked(head, [1, 2, 3])
 
 
-def test_a_choice_is_of_one_position() -> None:
+def test_classes_head_of_several_positions_or_invalid_k_is_refused() -> None:
     with raises(ShapeError, what="the output for a classes head", got=(4, 2, 3), required=(4, 1, 1)):
         chosen(np.zeros((4, 2, 3), np.float32), Head("classes", (), 4, k=1), ())
     for k in (0, 5):

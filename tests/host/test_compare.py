@@ -30,7 +30,7 @@ def golden(tiny_files: Path, manifest: SystolicManifest) -> list[np.ndarray]:
     return list(golden_maps(manifest, tiny_files))
 
 
-def test_all_is_right(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
+def test_compare_of_equal_layers_passes(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
     report = compare("tiny", zip(manifest.layers, golden, strict=True), iter(golden))
     assert report.passed
     assert report.first_wrong is None
@@ -38,7 +38,7 @@ def test_all_is_right(manifest: SystolicManifest, golden: list[np.ndarray]) -> N
     assert str(report) == "tiny: 2 layers, 1,512 integers: every bit equal to the golden model's"
 
 
-def test_the_first_integer_that_differs_and_nothing_after(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
+def test_compare_stops_at_the_first_layer_that_differs(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
     spoiled = golden[0].copy()
     spoiled[2, 3, 4] += 1
     spoiled[7, 0, 0] -= 1
@@ -60,7 +60,7 @@ def test_the_first_integer_that_differs_and_nothing_after(manifest: SystolicMani
     assert "<td>conv1</td><td>tiny.cfg:6</td><td>504</td><td>2</td>" in report._repr_html_()
 
 
-def test_every_frame_of_a_batch_is_compared(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
+def test_compare_of_a_batch_includes_every_frame(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
     batch = [np.stack([integers] * 3) for integers in golden]
     assert "1,512 integers" not in str(compare("tiny", zip(manifest.layers, batch, strict=True), iter(golden)))
     batch[1][2, 5, 6, 7] += 1
@@ -68,7 +68,7 @@ def test_every_frame_of_a_batch_is_compared(manifest: SystolicManifest, golden: 
     assert "1 of 3,024 integers, first in frame 2 of the batch at channel 5, row 6, column 7: " in str(report)
 
 
-def test_what_ended_it_is_part_of_the_report(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
+def test_compare_reports_the_error_that_ended_it(manifest: SystolicManifest, golden: list[np.ndarray]) -> None:
     def layers(error: SystolicError) -> Iterator[tuple[ManifestLayer, np.ndarray]]:
         yield manifest.layers[0], golden[0]
         raise error
@@ -80,7 +80,7 @@ def test_what_ended_it_is_part_of_the_report(manifest: SystolicManifest, golden:
         assert str(report) == f"tiny: 1 layers are right in every bit, then: {error}"
 
 
-def test_images_of_another_size(tiny_files: Path, tmp_path: Path) -> None:
+def test_check_images_of_another_size_are_refused(tiny_files: Path, tmp_path: Path) -> None:
     for image, size in (("maps", 4144), ("layers", 2520)):
         folder = shutil.copytree(tiny_files, tmp_path / image)
         values = manifest_fields(folder)

@@ -33,7 +33,7 @@ def sources(*words: str) -> Iterator[tuple[str, ast.Module]]:
             yield path.relative_to(ROOT).as_posix(), ast.parse(text)
 
 
-def test_nothing_else_looks_into_a_raw_manifest() -> None:
+def test_raw_manifest_is_read_only_in_host_contract() -> None:
     """Search for subscripts of a value named manifest, and for JSON that is read in a call that names a manifest."""
     raw = []
     for place, tree in sources("manifest"):
@@ -47,7 +47,7 @@ def test_nothing_else_looks_into_a_raw_manifest() -> None:
     assert raw == []
 
 
-def test_nothing_else_calls_a_simulation_library() -> None:
+def test_simulation_library_is_called_only_in_host_contract() -> None:
     names = {"systolic_simulate", "systolic_stream", "systolic_map_bank"}
     calls = [
         f"{place}:{node.lineno}"
@@ -59,7 +59,7 @@ def test_nothing_else_calls_a_simulation_library() -> None:
     assert calls == []
 
 
-def test_nothing_else_of_the_host_asks_for_a_style() -> None:
+def test_style_comparisons_of_the_host_are_only_in_its_styles() -> None:
     """Comparisons with a style's name, and instances of one style's manifest."""
     asks = []
     for place, tree in sources("systolic", "streaming"):
@@ -75,7 +75,7 @@ def test_nothing_else_of_the_host_asks_for_a_style() -> None:
     assert asks == []
 
 
-def test_both_styles_have_everything_in_files_of_the_same_names() -> None:
+def test_style_packages_have_files_of_the_same_names() -> None:
     assert set(STYLES) == set(MANIFESTS)
     modules = {style: {path.name for path in (ROOT / "host" / style).glob("*.py")} for style in STYLES}
     assert modules["streaming"] - modules["systolic"] == {"dma.py"}
@@ -90,7 +90,7 @@ def test_manifest_is_read_back_equal_and_in_every_byte() -> None:
         assert parse_manifest(json.loads(manifest_text(manifest)), "manifest.json") == manifest, path
 
 
-def test_a_manifest_says_nothing_that_is_not_read() -> None:
+def test_manifest_keys_are_all_fields() -> None:
     """Check that every key of the file is a field, so that the writer and the reader know the same keys."""
     for path in GOLDEN:
         values = fields_of_text(path.read_text("utf-8"))

@@ -11,7 +11,7 @@ from tests.support.errors import raises
 GOOD = (Path(__file__).parents[1] / "golden/systolic/design/systolic.hwh").read_bytes()
 
 
-def test_what_is_generated_is_taken(tmp_path: Path) -> None:
+def test_check_description_accepts_a_generated_description(tmp_path: Path) -> None:
     (tmp_path / "a.hwh").write_bytes(GOOD)
     check_description(tmp_path / "a.hwh")
 

@@ -39,7 +39,7 @@ def renamed(to: Path, network: str) -> Path:
     return to
 
 
-def test_finds_what_the_demo_made_above(here: Path) -> None:
+def test_find_design_finds_the_demo_design_of_a_parent_folder(here: Path) -> None:
     made = renamed(here / "systolic-demo/accelerator", "shapes")
     assert find_design() == made
     full = renamed(here / "tiny-yolov2-voc", "tiny_yolov2_voc")
@@ -47,7 +47,7 @@ def test_finds_what_the_demo_made_above(here: Path) -> None:
     assert find_design("tiny_yolov2_voc") == full
 
 
-def test_what_the_demo_made_above_comes_before_what_a_notebook_made_beside_itself(here: Path) -> None:
+def test_find_design_prefers_the_demo_design_of_a_parent_folder(here: Path) -> None:
     full = renamed(here / "notes/tiny-yolov2-voc", "tiny_yolov2_voc")
     assert find_design() == full
     made = renamed(here / "systolic-demo/accelerator", "shapes")
@@ -55,7 +55,7 @@ def test_what_the_demo_made_above_comes_before_what_a_notebook_made_beside_itsel
     assert find_design("tiny_yolov2_voc") == full
 
 
-def test_what_lies_in_a_folder_that_users_share_is_not_taken(here: Path) -> None:
+def test_find_design_ignores_a_folder_that_other_users_can_write(here: Path) -> None:
     planted = renamed(here / "accelerator", "planted")
     assert find_design() == planted
     here.chmod(0o1777)
@@ -63,7 +63,7 @@ def test_what_lies_in_a_folder_that_users_share_is_not_taken(here: Path) -> None
         find_design()
 
 
-def test_without_a_design_the_demo_is_asked_for_one(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_design_without_a_design_calls_the_demo_command(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def demo(command: list[str], **_: object) -> Any:
         assert command[1:] == ["-m", "systolic", "demo", "-o", Path("systolic-demo")]
         renamed(here / "notes/systolic-demo/accelerator", "shapes")
@@ -75,7 +75,7 @@ def test_without_a_design_the_demo_is_asked_for_one(here: Path, monkeypatch: pyt
     assert any_design() == folder == find_design()
 
 
-def test_demo_that_fails_is_told(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_design_with_a_failing_demo_quotes_its_output(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = SimpleNamespace(returncode=3, stderr="x" * 999 + "the end\n")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     with raises(ToolError, tool="systolic demo", reason="ended with status 3") as caught:
@@ -85,7 +85,7 @@ def test_demo_that_fails_is_told(here: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.engine
-def test_where_there_is_none_the_demo_makes_one(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_design_without_a_design_runs_the_demo(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     folder = any_design()
     assert folder == here / "notes/systolic-demo/accelerator"
@@ -93,19 +93,21 @@ def test_where_there_is_none_the_demo_makes_one(here: Path, monkeypatch: pytest.
     assert any_design() == folder == find_design()
 
 
-def test_a_design_that_was_named_and_is_gone_is_said(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_design_with_a_missing_folder_in_the_variable_is_refused(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(VARIABLE, str(here / "gone"))
     with raises(FileAccessError, path=str(here / "gone"), what="generated design"):
         any_design()
 
 
-def test_without_systolic_nothing_is_made(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_design_without_the_package_systolic_is_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with raises(FileAccessError, path=str(here / "notes"), what="folder"):
         any_design()
 
 
-def test_the_variable_comes_first_and_may_name_several(
+def test_find_design_prefers_the_folders_of_the_variable(
     here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     renamed(here / "accelerator", "nearby")
@@ -119,7 +121,7 @@ def test_the_variable_comes_first_and_may_name_several(
         find_design()
 
 
-def test_says_what_to_run_where_there_is_none(here: Path) -> None:
+def test_find_design_without_a_design_names_the_command(here: Path) -> None:
     for network, command in ((None, "systolic demo"), ("tiny_yolov2_voc", "systolic generate tiny-yolov2-voc")):
         with raises(FileAccessError, path=str(here / "notes"), what="folder") as caught:
             find_design(network)
@@ -130,7 +132,7 @@ def test_says_what_to_run_where_there_is_none(here: Path) -> None:
             find_design(wrong)  # type: ignore[arg-type]
 
 
-def test_a_design_is_named_by_any_of_its_files(tmp_path: Path) -> None:
+def test_design_folder_accepts_any_file_of_a_design(tmp_path: Path) -> None:
     folder = shutil.copytree(GOLDEN / "systolic" / "design", tmp_path / "design")
     for name in ("manifest.json", "data/program.bin", "design.bit"):
         assert design_folder(folder / name) == folder

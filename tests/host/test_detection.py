@@ -56,7 +56,7 @@ def quiet_output(head: Head, height: int, width: int) -> np.ndarray:
     return output
 
 
-def test_a_region_box_by_the_formula() -> None:
+def test_decode_region_box_equals_the_formula() -> None:
     head = Head("region", ((1.0, 2.0), (3.0, 0.5)), 3)
     output = quiet_output(head, 4, 8)
     output[1, :, 2, 5] = (0.3, -0.7, 0.2, -0.4, 2.0, 1.0, 3.0, 0.5)
@@ -69,7 +69,7 @@ def test_a_region_box_by_the_formula() -> None:
     assert len(found.boxes) == 1
 
 
-def test_a_region_head_without_softmax_takes_each_class_alone() -> None:
+def test_decode_region_without_softmax_has_a_sigmoid_per_class() -> None:
     head = Head("region", ((1.0, 2.0),), 2, softmax=False)
     output = quiet_output(head, 1, 1)
     output[0, :, 0, 0] = (0, 0, 0, 0, 1.0, 2.0, -1.0)
@@ -77,7 +77,7 @@ def test_a_region_head_without_softmax_takes_each_class_alone() -> None:
     assert found.probabilities[0] == pytest.approx([sigmoid(1) * sigmoid(2), sigmoid(1) * sigmoid(-1)])
 
 
-def test_a_yolo_box_by_the_formula() -> None:
+def test_decode_yolo_box_equals_the_formula() -> None:
     head = Head("yolo", ((10, 14), (23, 27)), 2)
     output = quiet_output(head, 13, 26)
     output[0, :, 3, 7] = (0.1, 0.2, 0.3, 0.4, 3.0, 2.0, 1.5)
@@ -89,7 +89,7 @@ def test_a_yolo_box_by_the_formula() -> None:
     assert found.probabilities[0] == pytest.approx([sigmoid(3) * sigmoid(2), sigmoid(3) * sigmoid(1.5)])
 
 
-def test_a_box_of_yolov4_by_the_formula() -> None:
+def test_decode_yolo_box_with_scale_xy_equals_the_formula() -> None:
     for kind, scale in (("yolo", 1.05), ("scaled-yolo", 2.0)):
         head = Head(kind, ((10, 14), (23, 27)), 2, scale_xy=scale)
         output = quiet_output(head, 13, 26)
@@ -101,7 +101,7 @@ def test_a_box_of_yolov4_by_the_formula() -> None:
         assert boxes[0] == pytest.approx([x - w / 2, y - h / 2, x + w / 2, y + h / 2], rel=1e-6)
 
 
-def test_one_box_can_be_of_two_classes() -> None:
+def test_detect_box_of_two_classes_is_reported_as_both() -> None:
     head = Head("yolo", ((32, 32),), 2)
     output = quiet_output(head, 2, 2)
     output[0, :, 0, 0] = (0, 0, 0, 0, 5.0, 5.0, 4.0)
@@ -110,7 +110,7 @@ def test_one_box_can_be_of_two_classes() -> None:
     assert found[0].box == found[1].box == pytest.approx((0, 0, 50, 50))
 
 
-def test_several_heads_suppress_each_other() -> None:
+def test_detect_suppresses_boxes_across_heads() -> None:
     coarse, fine = Head("yolo", ((32, 32),), 1), Head("yolo", ((32, 32),), 1)
     first, second = quiet_output(coarse, 2, 2), quiet_output(fine, 4, 4)
     first[0, :, 0, 0] = (0, 0, 0, 0, 3.0, 5.0)  # centre 16, 16
@@ -133,7 +133,7 @@ def test_boxes_of_different_classes_do_not_suppress_each_other() -> None:
     assert len(detect([output.reshape(-1, 1, 1)], [head], SQUARE, ["a", "b"])) == 1
 
 
-def test_a_class_without_a_label_goes_by_its_number() -> None:
+def test_detect_class_without_a_label_is_named_by_its_number() -> None:
     head = Head("region", ((1.0, 1.0),), 2)
     output = quiet_output(head, 1, 1)
     output[0, :, 0, 0] = (0, 0, 0, 0, 9, 0, 9)
@@ -167,7 +167,7 @@ def slow_suppress(boxes: np.ndarray, probabilities: np.ndarray, overlap: float) 
 )
 @example(1, 60, 0.6, 0.45)
 @example(2, 4 * TOGETHER, 0.2, 0.2)
-def test_suppression_is_darknets(seed: int, count: int, size: float, overlap: float) -> None:
+def test_suppress_equals_the_definition_of_darknet(seed: int, count: int, size: float, overlap: float) -> None:
     """Check also more boxes than ``suppress`` compares at once."""
     rng = np.random.default_rng(seed)
     start = rng.uniform(0, 1, (count, 2))
@@ -176,7 +176,7 @@ def test_suppression_is_darknets(seed: int, count: int, size: float, overlap: fl
     assert suppress(boxes, probabilities, overlap).tolist() == slow_suppress(boxes, probabilities, overlap)
 
 
-def test_nothing_seen_is_nothing_found() -> None:
+def test_detect_quiet_output_returns_no_boxes() -> None:
     output = quiet_output(VOC_HEAD, 7, 7).reshape(-1, 7, 7)
     assert detect([output], [VOC_HEAD], SQUARE, []) == ()
     assert detect([], [], SQUARE, []) == ()
@@ -200,14 +200,14 @@ def test_boxes_are_clipped_only_on_request() -> None:
     assert clipped([], 100, 80) == ()
 
 
-def test_an_output_of_another_shape_is_refused() -> None:
+def test_detect_output_of_another_shape_is_refused() -> None:
     what = "the output for a region head of 5 anchors and 20 classes"
     for shape in ((120, 7, 7), (125, 7)):
         with raises(ShapeError, what=what, got=f"shape {shape}", required="shape (125, height, width)"):
             detect([np.zeros(shape, np.float32)], [VOC_HEAD], SQUARE, [])
 
 
-def test_an_output_with_nan_is_refused() -> None:
+def test_detect_output_with_nan_or_infinity_is_refused() -> None:
     output = np.zeros((125, 2, 2), np.float32)
     output[3, 1, 1] = np.inf
     with raises(InvalidValueError, got=math.inf, required="finite"):
@@ -217,19 +217,19 @@ def test_an_output_with_nan_is_refused() -> None:
         detect([output], [VOC_HEAD], SQUARE, [])
 
 
-def test_outputs_and_heads_come_in_pairs() -> None:
+def test_detect_with_fewer_outputs_than_heads_is_refused() -> None:
     with raises(MismatchError, got=0, expected=1):
         detect([], [VOC_HEAD], SQUARE, [])
 
 
-def test_a_head_goes_through_json() -> None:
+def test_head_survives_writing_and_reading_as_json() -> None:
     head = Head("yolo", ((10.0, 14.0), (23.0, 27.0)), 80, 4, False)
     assert Head.from_json(json.loads(json.dumps(head.to_json()))) == head
     stretched = Head("scaled-yolo", ((10.0, 14.0),), 80, 4, False, scale_xy=2.0)
     assert Head.from_json(json.loads(json.dumps(stretched.to_json()))) == stretched
 
 
-def test_a_wrong_description_of_a_head_is_refused() -> None:
+def test_head_from_a_wrong_description_is_refused() -> None:
     pairs, numbers = "pairs of numbers above 0 and below 1,000,000", "a list of pairs of numbers"
     rows: list[tuple[str, object, type[SystolicError], dict[str, object]]] = [
         ("kind", "sdd", ChoiceError, {"what": "the kind of a head", "got": "sdd", "choices": KINDS}),
@@ -267,7 +267,7 @@ def test_a_wrong_description_of_a_head_is_refused() -> None:
 # ---------------------------------------------------------------- one object
 
 
-def test_one_object_by_the_formula() -> None:
+def test_decode_one_object_box_equals_the_formula() -> None:
     """Check the cell with the greatest mean objectness. Its anchors are averaged after sigmoid and exponential."""
     head = Head("one-object", ((20.0, 30.0), (40.0, 10.0)), 1, softmax=False)
     output = quiet_output(head, 3, 5)
@@ -283,7 +283,7 @@ def test_one_object_by_the_formula() -> None:
     assert found.probabilities == pytest.approx(np.array([[(sigmoid(2.0) + sigmoid(1.0)) / 2]]))
 
 
-def test_one_object_of_several_classes() -> None:
+def test_detect_one_object_averages_the_classes_of_its_anchors() -> None:
     head = Head("one-object", ((20.0, 20.0), (20.0, 20.0)), 3, softmax=False)
     output = quiet_output(head, 2, 2)
     output[:, 4:, 1, 0] = ((3.0, 0.0, 1.0, -1.0), (3.0, 0.0, 2.0, -2.0))
@@ -292,7 +292,7 @@ def test_one_object_of_several_classes() -> None:
     assert found.probability == pytest.approx(sigmoid(3.0) * (sigmoid(1.0) + sigmoid(2.0)) / 2)
 
 
-def test_the_bias_of_a_head_is_added_to_its_channels() -> None:
+def test_detect_adds_the_bias_of_a_head_to_its_channels() -> None:
     for kind in ("region", "yolo", "one-object"):
         random = np.random.default_rng(3)
         head = Head(kind, ((20.0, 30.0), (40.0, 10.0)), 2)
@@ -308,12 +308,12 @@ def test_the_bias_of_a_head_is_added_to_its_channels() -> None:
         assert Head.from_json(json.loads(json.dumps(biased.to_json()))) == biased
 
 
-def test_a_bias_has_a_number_for_each_channel() -> None:
+def test_head_bias_of_another_length_is_refused() -> None:
     with raises(InvalidValueError, what="bias of a head", got=(1.0, 2.0), required="empty or 6 finite numbers"):
         Head("one-object", ((20.0, 20.0),), 1, bias=(1.0, 2.0))
 
 
-def test_the_box_of_the_trained_ultranet(shared: Path) -> None:
+def test_detect_box_of_the_trained_ultranet_equals_the_expected_box(shared: Path) -> None:
     """Decode the integers of the network's last layer. The expected box has one decimal."""
     with np.load(shared / "data/ultranet/ultranet_4w4a.npz") as arrays:
         bias = arrays["conv8_b"]
@@ -325,7 +325,7 @@ def test_the_box_of_the_trained_ultranet(shared: Path) -> None:
     assert found.probability == pytest.approx(0.704, abs=5e-4)
 
 
-def test_detections_come_the_most_probable_first() -> None:
+def test_detect_sorts_boxes_by_descending_probability() -> None:
     head = Head("yolo", ((8, 8),), 1)
     output = quiet_output(head, 4, 4)
     for place, objectness in ((0, 1.0), (1, 3.0), (2, 2.0), (3, 4.0)):
@@ -334,7 +334,7 @@ def test_detections_come_the_most_probable_first() -> None:
     assert [one.probability for one in found] == pytest.approx([sigmoid(v) * sigmoid(5) for v in (4, 3, 2, 1)])
 
 
-def test_anchors_lie_between_nothing_and_a_million() -> None:
+def test_head_anchors_outside_0_to_1000000_are_refused() -> None:
     for anchor in ((0.0, 1.0), (1.0, 0.0), (1e6, 1.0), (1.0, 1e6), (-1.0, 1.0)):
         with raises(InvalidValueError, what="anchors of a head", got=((2.0, 2.0), anchor)):
             Head("region", ((2.0, 2.0), anchor), 1)

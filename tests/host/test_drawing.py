@@ -18,7 +18,7 @@ GREY = np.full((300, 400, 3), 120, np.uint8)
 VOC = [f"class {i}" for i in range(20)]
 
 
-def test_the_box_has_the_colour_of_its_class() -> None:
+def test_draw_box_has_the_colour_of_its_class() -> None:
     drawn = draw(GREY, [Detection("dog", 0.9, (100.0, 100.0, 200.0, 250.0))])
     for y, x in ((250, 150), (200, 100), (200, 200), (100, 190)):
         assert tuple(drawn[y, x]) == class_colour("dog")
@@ -27,7 +27,7 @@ def test_the_box_has_the_colour_of_its_class() -> None:
     assert (GREY == 120).all()  # the given picture stays as it is
 
 
-def test_the_label_is_above_the_box_in_its_colour_and_a_contrasting_one() -> None:
+def test_draw_label_above_the_box_has_the_class_colour_and_contrast() -> None:
     drawn = draw(GREY, [Detection("dog", 0.9, (100.0, 100.0, 200.0, 250.0))])
     tag = drawn[:100, 100:][(drawn[:100, 100:] != 120).any(-1)]
     colours, counts = np.unique(tag, axis=0, return_counts=True)
@@ -36,7 +36,7 @@ def test_the_label_is_above_the_box_in_its_colour_and_a_contrasting_one() -> Non
     assert contrast(darkest, class_colour("dog")) >= 4.5
 
 
-def test_the_label_stays_within_the_picture() -> None:
+def test_tag_position_is_within_the_picture() -> None:
     tag = (120, 16)
     for box in ((0, 0, 399, 299), (380, 0, 399, 20), (-50, -50, 500, 500), (0, 290, 10, 299)):
         clipped = Detection("a", 0.5, box).clipped(400, 300).box
@@ -46,12 +46,12 @@ def test_the_label_stays_within_the_picture() -> None:
         assert 0 <= y <= 300 - tag[1], box
 
 
-def test_the_label_of_a_flat_picture_is_moved_up() -> None:
+def test_tag_position_in_a_flat_picture_is_moved_up() -> None:
     assert _tag_position((0, 8, 10, 12), (400, 20), (40, 16)) == (0, 4)
     assert _tag_position((0, 8, 10, 12), (30, 20), (40, 30)) == (0, 0)  # larger than the picture
 
 
-def test_the_more_probable_lies_on_top() -> None:
+def test_draw_more_probable_box_covers_the_less_probable() -> None:
     same = (50.0, 50.0, 200.0, 200.0)
     drawn = draw(GREY, [Detection("dog", 0.9, same), Detection("cat", 0.3, same)])
     assert tuple(drawn[200, 120]) == class_colour("dog")
@@ -75,13 +75,13 @@ def contrast(first: tuple[int, int, int], second: tuple[int, int, int]) -> float
     return (high + 0.05) / (low + 0.05)
 
 
-def test_every_label_can_be_read() -> None:
+def test_text_colour_contrasts_with_every_class_colour() -> None:
     for label in VOC:
         background = class_colour(label, VOC)
         assert contrast(background, text_colour(background)) >= 4.5  # WCAG 2.1 level AA
 
 
-def test_a_caption_is_one_line() -> None:
+def test_caption_is_one_line() -> None:
     for label, text in (
         ("dog", "dog 50%"),
         ("two\nlines\tand\x00more", "two lines and more 50%"),
@@ -92,7 +92,7 @@ def test_a_caption_is_one_line() -> None:
         assert caption(Detection(label, 0.5, (0, 0, 1, 1))) == text
 
 
-def test_what_the_font_lacks_is_still_drawn() -> None:
+def test_drawable_text_replaces_characters_that_the_font_lacks() -> None:
     assert _drawable("caf\u00e9 \U0001f600 dog", ImageFont.load_default(20)) in (
         "cafe ? dog",
         "caf\u00e9 ? dog",
@@ -106,14 +106,14 @@ def test_what_the_font_lacks_is_still_drawn() -> None:
     box=st.tuples(*[st.floats(-1e7, 1e7)] * 4),
     size=st.tuples(st.integers(1, 90), st.integers(1, 90)),
 )
-def test_nothing_makes_drawing_fail(
+def test_draw_any_label_and_box_succeeds(
     label: str, probability: float, box: tuple[float, float, float, float], size: tuple[int, int]
 ) -> None:
     picture = np.zeros((*size, 3), np.uint8)
     assert draw(picture, [Detection(label, probability, box)], [label]).shape == picture.shape
 
 
-def test_the_label_grows_with_the_picture() -> None:
+def test_draw_label_grows_with_the_picture() -> None:
     small, large = (np.zeros((side, side, 3), np.uint8) for side in (200, 1600))
     inked = [
         (
@@ -129,6 +129,6 @@ def test_the_label_grows_with_the_picture() -> None:
     assert inked[1] > 4 * inked[0]
 
 
-def test_a_picture_of_another_shape_is_refused() -> None:
+def test_draw_picture_of_another_shape_is_refused() -> None:
     with raises(ShapeError, what="the picture", got="float64 [4, 4, 3]"):
         draw(np.zeros((4, 4, 3)), [])  # type: ignore[arg-type]  # the check that is tested

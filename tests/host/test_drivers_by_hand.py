@@ -205,7 +205,7 @@ def test_channel_receives_before_it_sends_and_both_end() -> None:
     assert (dma.recvchannel.log, dma.sendchannel.log) == (["out", "wait"], ["in", "wait"])
 
 
-def test_a_packet_is_sent_when_the_one_before_is_through_and_ends_once() -> None:
+def test_channel_packet_is_sent_after_the_previous_one_and_ends_once() -> None:
     made, dma = channel()
     first, second = packet("first"), packet("second")
     made.send(first)

@@ -35,7 +35,7 @@ kept.future = asyncio.run_coroutine_threadsafe(wait(), kept.loop)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_program_that_ends_without_close_prints_nothing_of_its_loop(ending: str) -> None:
+def test_program_that_ends_without_close_prints_nothing(ending: str) -> None:
     program = BEGIN + ENDINGS[ending]
     done = subprocess.run([sys.executable, "-W", "default", "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

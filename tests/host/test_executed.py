@@ -38,7 +38,7 @@ def expected(folder: Path, detector: Detector, frame: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", by_default(1, ["tiny", "batches"]))
-def test_pictures_through_a_systolic_design(
+def test_stream_of_an_executed_systolic_design_equals_the_golden_model(
     name: str, request: pytest.FixtureRequest, frames: list[np.ndarray]
 ) -> None:
     folder = request.getfixturevalue(name)
@@ -54,13 +54,13 @@ def test_pictures_through_a_systolic_design(
         assert detector.measured.label == "executed by the simulation library: not the design's speed"
 
 
-def test_pictures_through_a_pipeline(centre: Path, frames: list[np.ndarray]) -> None:
+def test_stream_of_an_executed_pipeline_equals_the_golden_model(centre: Path, frames: list[np.ndarray]) -> None:
     with open_executed(centre, Options(threshold=0.9995)) as detector:
         for frame, result in zip(frames, detector.stream(frames), strict=True):
             assert np.array_equal(result.outputs[0], golden(frame.transpose(2, 0, 1)))
 
 
-def test_the_test_frame_gives_the_golden_models_maps(tiny: Path, centre: Path) -> None:
+def test_run_of_the_test_frame_equals_the_golden_map(tiny: Path, centre: Path) -> None:
     for folder in (tiny, centre):
         manifest = read_manifest(folder)
         detector = open_executed(folder)
@@ -68,7 +68,7 @@ def test_the_test_frame_gives_the_golden_models_maps(tiny: Path, centre: Path) -
         assert np.array_equal(detector.run(check_picture(manifest, folder))[-1], last)
 
 
-def test_a_picture_that_fails_ends_the_stream_after_those_before_it(tiny: Path, frames: list[np.ndarray]) -> None:
+def test_stream_with_a_failing_picture_ends_after_the_frames_before_it(tiny: Path, frames: list[np.ndarray]) -> None:
     with open_executed(tiny) as detector:
         stream = detector.stream([*frames[:2], "nowhere.png"])
         assert [next(stream).index, next(stream).index] == [0, 1]
@@ -89,7 +89,7 @@ def test_options_are_checked_before_anything_is_opened() -> None:
         Options(sets=0)
 
 
-def test_importing_the_host_asks_for_no_pynq() -> None:
+def test_import_of_the_host_needs_no_pynq() -> None:
     code = (
         "import sys; sys.modules['pynq'] = None; import host, host.accelerator; host.Options; host.open_detector; "
         "rooms = {'cnn', 'systolic', 'scheduler', 'hls_templates'}; "

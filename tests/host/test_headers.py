@@ -37,7 +37,7 @@ PNG_KINDS = [
 
 
 @pytest.mark.parametrize(("depth", "colours", "samples"), PNG_KINDS)
-def test_the_bytes_of_every_kind_of_png(depth: int, colours: int, samples: int) -> None:
+def test_png_is_whole_requires_all_bytes_of_every_kind(depth: int, colours: int, samples: int) -> None:
     for width, height, interlaced in itertools.product((1, 3, 9), (1, 2, 6), (False, True)):
         size = len_of(width, height, depth * samples, interlaced)
         for missing in (0, 1):
@@ -45,7 +45,7 @@ def test_the_bytes_of_every_kind_of_png(depth: int, colours: int, samples: int) 
             assert png_is_whole(io.BytesIO(data)) == (not missing)
 
 
-def test_every_pass_of_an_interlaced_png_begins_and_steps_as_specified() -> None:
+def test_png_is_whole_of_interlaced_pictures_requires_all_passes() -> None:
     for width, height in itertools.product(range(1, 18), repeat=2):
         size = len_of(width, height, 8, True)
         for missing in (0, 1):
@@ -53,7 +53,7 @@ def test_every_pass_of_an_interlaced_png_begins_and_steps_as_specified() -> None
             assert png_is_whole(io.BytesIO(data)) == (not missing), (width, height)
 
 
-def test_a_png_chunk_of_many_pieces() -> None:
+def test_png_is_whole_reads_chunks_of_many_pieces() -> None:
     """Use noise, which does not compress. Chunks are read and decompressed in pieces of 65,536 bytes."""
     rows = np.random.default_rng(1).integers(0, 256, (300, 1 + 3 * 250), np.uint8)
     rows[:, 0] = 0
@@ -74,7 +74,7 @@ EXIF[0x0112] = 6
 
 @pytest.mark.parametrize("options", [{}, {"lossless": True}, {"exif": EXIF}])
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (300, 7), (7, 300), (1030, 2), (2, 1030)])
-def test_the_pixels_of_a_webp(options: dict[str, object], width: int, height: int) -> None:
+def test_webp_pixels_of_every_form_are_read(options: dict[str, object], width: int, height: int) -> None:
     """Check the lossy form, the lossless form, and the extended form with metadata."""
     file = io.BytesIO()
     Image.new("RGB", (width, height), "red").save(file, "WEBP", **options)
@@ -86,14 +86,14 @@ def test_the_pixels_of_a_webp(options: dict[str, object], width: int, height: in
     assert webp_pixels(head[:8] + b"WEBQ" + head[12:]) == 0
 
 
-def test_an_extended_webp_s_sides_are_24_bits() -> None:
+def test_webp_pixels_of_the_extended_form_have_24_bit_sides() -> None:
     head = b"RIFF\0\0\0\0WEBPVP8X" + bytes(8)
     for width, height in ((0xFFFFFF, 1), (1, 0xFFFFFF), (0x10000, 0x100)):
         sides = (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
         assert webp_pixels(head + sides) == width * height
 
 
-def test_a_webp_s_sides_are_14_bits() -> None:
+def test_webp_pixels_of_the_plain_forms_have_14_bit_sides() -> None:
     """Check that higher bits are ignored: they are the scale in the lossy form, and alpha in the lossless form."""
     lossy = b"RIFF\0\0\0\0WEBPVP8 " + bytes(10) + struct.pack("<HH", 0xFFFF, 0x8005)
     assert webp_pixels(lossy) == 16383 * 5
@@ -135,7 +135,7 @@ PLANES = {258: [8, 8, 8], 277: [3], 262: [2], 284: [2], 273: [0, 0, 0]}
         ({**RGB, 258: [16, 16, 16]}, 30 * 7),
     ],
 )
-def test_the_bytes_of_a_tiff(tags: dict[int, list[int]], size: int) -> None:
+def test_tiff_is_whole_requires_all_bytes_of_strips_or_tiles(tags: dict[int, list[int]], size: int) -> None:
     """Use 5 × 7 pixels, in strips or in tiles."""
     for tag in (279, 325):
         for counts in ([size], [size - 3, 3], [size + 1]):
@@ -149,7 +149,7 @@ def test_the_bytes_of_a_tiff(tags: dict[int, list[int]], size: int) -> None:
             assert is_whole(io.BytesIO(), image)
 
 
-def test_rows_of_planes_end_with_a_byte_each() -> None:
+def test_tiff_rows_of_each_plane_are_padded_to_bytes() -> None:
     """Check rows of five pixels with three 1-bit samples: 3 bytes in three planes, 2 bytes if stored together."""
     bits = {258: [1, 1, 1], 277: [3], 262: [2], 273: [0]}
     image = tiff(5, 7, {**RGB, 279: [3 * 7 - 1]})
@@ -160,7 +160,7 @@ def test_rows_of_planes_end_with_a_byte_each() -> None:
             assert tiff_is_whole(image) == (not missing)
 
 
-def test_samples_lie_together_unless_the_file_says_planes() -> None:
+def test_tiff_samples_without_the_planar_tag_are_interleaved() -> None:
     image = tiff(5, 7, {**RGB, 279: [2 * 7]})
     image.tag_v2[258] = (1, 1, 1)
     assert 284 not in image.tag_v2
@@ -169,7 +169,7 @@ def test_samples_lie_together_unless_the_file_says_planes() -> None:
     assert not tiff_is_whole(image)
 
 
-def test_a_tiff_that_does_not_say_how_long_its_strips_are() -> None:
+def test_tiff_is_whole_without_byte_counts_is_true() -> None:
     assert tiff_is_whole(tiff(5, 7, GREY))
 
 
@@ -203,7 +203,7 @@ QUANTISERS, CODES, COMMENT = segment(0xDB, bytes(65)), segment(0xC4, bytes(17)),
 
 @pytest.mark.parametrize("code", FRAMES)
 @pytest.mark.parametrize("components", [b"\1", b"\1\2\3", b"\1\2\3\4"])
-def test_one_scan_of_all_components(code: int, components: bytes) -> None:
+def test_jpeg_scans_of_all_components_are_recognised(code: int, components: bytes) -> None:
     conditioning = segment(0xCC, b"\0\x10") if code >= 0xC9 else b""  # only arithmetic codes have it
     head = START + QUANTISERS + COMMENT + frame(code, components) + CODES + conditioning
     one = head + scan(components) + END
@@ -215,7 +215,7 @@ def test_one_scan_of_all_components(code: int, components: bytes) -> None:
         assert jpeg_end(io.BytesIO(data + one)) == (len(data) - 2 if code < 0xC9 else -1)
 
 
-def test_a_jpeg_without_scans_or_frame() -> None:
+def test_jpeg_without_scans_or_frame_is_not_one_scan() -> None:
     assert not jpeg_is_one_scan(io.BytesIO(START + scan(b"\1")))
     for data in (b"", START, START + END, START + frame(0xC0, b"\1")[:-5], START + frame(0xC0, b"\1") + END):
         assert not jpeg_is_one_scan(io.BytesIO(data))
@@ -239,7 +239,7 @@ def test_a_jpeg_without_scans_or_frame() -> None:
         ([(b"\7", 0, 63, 0, 0), (b"\1\2", 0, 63, 0, 0)], True),
     ],
 )
-def test_scans_bring_every_coefficient_to_its_last_bit(
+def test_jpeg_has_all_scans_requires_every_bit_of_every_coefficient(
     scans: list[tuple[bytes, int, int, int, int]], whole: bool
 ) -> None:
     data = START + frame(0xC2, b"\1\2") + b"".join(scan(*numbers) for numbers in scans)
@@ -247,7 +247,7 @@ def test_scans_bring_every_coefficient_to_its_last_bit(
     assert jpeg_has_all_scans(io.BytesIO(data)) == whole  # a missing end marker is not looked for here
 
 
-def test_a_scan_cut_off_within_its_head_brings_nothing() -> None:
+def test_jpeg_has_all_scans_ignores_a_scan_with_an_incomplete_header() -> None:
     head = START + frame(0xC2, b"\1\2")
     last = scan(b"\1\2")[: -len(CODED)]
     for size in range(len(last) - 1):
@@ -256,26 +256,26 @@ def test_a_scan_cut_off_within_its_head_brings_nothing() -> None:
 
 
 @pytest.mark.parametrize("size", [*range(65519, 65540), 2 * 65536, 2 * 65536 - 3])
-def test_a_marker_lies_anywhere_in_the_pieces_of_a_file(size: int) -> None:
+def test_jpeg_end_is_found_at_any_place_of_the_read_pieces(size: int) -> None:
     """Use a marker that begins at the last byte of a piece. Files are read in pieces of 65,536 bytes."""
     data = START + frame(0xC0, b"\1") + scan(b"\1") + bytes(size) + END
     assert jpeg_end(io.BytesIO(data + bytes(9) + END)) == len(data) - 2
     assert jpeg_end(io.BytesIO(data[:-1])) == -1
 
 
-def test_fill_bytes_stand_before_a_marker() -> None:
+def test_jpeg_end_after_fill_bytes_is_found() -> None:
     data = START + frame(0xC0, b"\1") + b"\xff\xff\xff" + CODES + scan(b"\1") + b"\xff\xff" + END
     assert jpeg_end(io.BytesIO(data)) == len(data) - 2
 
 
 @pytest.mark.parametrize("size", [0, 1, 2])
-def test_a_segment_is_no_shorter_than_its_own_size(size: int) -> None:
+def test_jpeg_segment_size_below_2_counts_as_2(size: int) -> None:
     data = START + b"\xff\xfe" + struct.pack(">H", size) + frame(0xC0, b"\1") + scan(b"\1")
     assert jpeg_is_one_scan(io.BytesIO(data))
     assert jpeg_end(io.BytesIO(data + END)) == len(data)
 
 
-def test_a_segment_s_size_has_two_bytes() -> None:
+def test_jpeg_segment_size_has_two_bytes() -> None:
     inside = segment(0xE1, bytes(0x100) + START + END + bytes(0x1FF))
     data = START + inside + frame(0xC0, b"\1") + scan(b"\1") + END
     assert jpeg_end(io.BytesIO(data)) == len(data) - 2
@@ -302,7 +302,7 @@ def end_of(data: bytes) -> JpegEnd:
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
 @pytest.mark.parametrize("last", [0, 120, 125, 126, 127, 128, 129, 130, 131, 255])
-def test_a_whole_jpeg_has_its_end_whatever_its_last_pixel_is(last: int, mode: str) -> None:
+def test_jpeg_with_any_last_pixel_does_not_end_early(last: int, mode: str) -> None:
     data = jpeg(last, mode)
     assert not end_of(data).is_early()
     assert not end_of(data + jpeg(7)).is_early()
@@ -310,7 +310,7 @@ def test_a_whole_jpeg_has_its_end_whatever_its_last_pixel_is(last: int, mode: st
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
 @pytest.mark.parametrize("progressive", [False, True])
-def test_a_jpeg_that_lacks_rows_ends_early(mode: str, progressive: bool) -> None:
+def test_jpeg_without_its_last_rows_ends_early(mode: str, progressive: bool) -> None:
     """Cut the file at several places, from the first strip that is compared to the last one."""
     data = jpeg(200, mode, progressive=progressive)
     for part in (0.3, 0.5, 0.7, 0.9):
@@ -318,7 +318,7 @@ def test_a_jpeg_that_lacks_rows_ends_early(mode: str, progressive: bool) -> None
         assert end_of(cut).is_early()
 
 
-def test_other_data_are_read_like_a_file() -> None:
+def test_longer_file_is_read_and_positioned_like_a_file() -> None:
     """Check the bytes after the shortened file: eight restart markers, each after 255 bytes, and an end marker."""
     data = jpeg(128)
     longer = io.BufferedReader(_Longer(io.BytesIO(data), len(data) - 2))

@@ -24,7 +24,7 @@ def sigmoid(value: float) -> float:
     return 1 / (1 + math.exp(-value))
 
 
-def test_an_anchor_free_head_tells_how_far_the_sides_are() -> None:
+def test_anchor_free_head_decodes_distances_to_the_sides() -> None:
     for bins in (1, 16):
         check_anchor_free(bins)
 
@@ -51,7 +51,7 @@ def check_anchor_free(bins: int) -> None:
     np.testing.assert_allclose(candidates.probabilities, probabilities, rtol=1e-6)
 
 
-def test_an_ssd_head_moves_its_prior_boxes() -> None:
+def test_ssd_head_decodes_moved_prior_boxes() -> None:
     for softmax in (True, False):
         check_ssd(softmax)
 
@@ -78,7 +78,7 @@ def check_ssd(softmax: bool) -> None:
     np.testing.assert_allclose(candidates.probabilities, [classes for _, classes in expected.values()], rtol=1e-5)
 
 
-def test_boxes_of_a_head_without_objectness_are_told_in_pixels() -> None:
+def test_detect_box_without_objectness_is_in_pixels() -> None:
     output = np.full((6, 4, 8), -9, np.float32)
     output[4:, 1, 2] = (2, -9)  # a cell is 40 × 40 pixels; the box reaches half a cell around its middle
     output[:4, 1, 2] = 0.5
@@ -88,7 +88,7 @@ def test_boxes_of_a_head_without_objectness_are_told_in_pixels() -> None:
     assert detection.probability == pytest.approx(sigmoid(2))
 
 
-def test_each_pixel_has_the_class_of_its_place() -> None:
+def test_segment_gives_each_pixel_the_class_of_its_position() -> None:
     output = np.zeros((3, 2, 4), np.float32)
     output[1, :, :2], output[2, 1, 3] = 5, 7
     segmentation = segment(output, Head("segmentation", (), 3), WHOLE, ("sky", "road"))
@@ -99,14 +99,14 @@ def test_each_pixel_has_the_class_of_its_place() -> None:
     assert parts == [("road", 1, 0.5), ("sky", 0, 0.375), ("class 2", 2, 0.125)]
 
 
-def test_a_letterboxed_picture_takes_its_own_part_of_the_map() -> None:
+def test_segment_of_a_letterboxed_picture_uses_its_part_of_the_map() -> None:
     output = np.stack([np.zeros((4, 4), np.float32), np.eye(4, dtype=np.float32)])
     placement = Placement(4, 2, 8, 8, 0, 2, 8, 4)  # 4 × 2 pixels fill rows 2…5 of 8 × 8
     segmentation = segment(output, Head("segmentation", (), 2), placement, ())
     np.testing.assert_array_equal(segmentation.classes, [[0, 1, 0, 0], [0, 0, 1, 0]])
 
 
-def test_a_segmentation_is_drawn_in_the_colours_of_its_classes() -> None:
+def test_draw_segmentation_blends_the_colours_of_its_classes() -> None:
     picture = np.full((160, 320, 3), 100, np.uint8)
     output = np.zeros((2, 1, 2), np.float32)
     output[1, 0, 1] = 1
@@ -121,7 +121,7 @@ def test_a_segmentation_is_drawn_in_the_colours_of_its_classes() -> None:
 HEAD = {"kind": "anchor-free", "anchors": [], "classes": 3, "coords": 4, "softmax": False}
 
 
-def test_a_head_of_several_maps_is_written_and_read() -> None:
+def test_network_head_of_several_maps_survives_writing_and_reading() -> None:
     head = NetworkHead((4, 7), Head("anchor-free", (), 80, softmax=False, bins=16))
     values = head.to_values()
     assert (values["layers"], values["bins"]) == ([4, 7], 16)
@@ -146,7 +146,7 @@ def test_wrong_head_of_a_manifest_is_refused_with_its_place() -> None:
             NetworkHead.from_values({**HEAD, **change}, "heads[0]")
 
 
-def test_cells_hold_the_roots_of_sides() -> None:
+def test_cells_head_decodes_squared_sides() -> None:
     """Compare with darknet's get_detection_detections, written out: classes, then objectness, then boxes."""
     side, boxes, classes = 3, 2, 4
     head = Head("cells", ((1.0, 1.0),) * boxes, classes, bins=side)
@@ -171,7 +171,7 @@ def test_cells_hold_the_roots_of_sides() -> None:
         decode_cells(np.zeros((126, 1, 2), np.float32), head)
 
 
-def test_a_variance_makes_a_box_less_probable() -> None:
+def test_gaussian_yolo_head_equals_the_formula_of_darknet() -> None:
     """Compare with darknet's get_gaussian_yolo_detections, written out."""
     head = Head("gaussian-yolo", ((30.0, 60.0), (90.0, 40.0)), 3, scale_xy=1.1)
     output = np.random.default_rng(5).normal(0, 1.5, (2 * 12, 4, 5)).astype(np.float32)
@@ -194,7 +194,7 @@ def test_a_variance_makes_a_box_less_probable() -> None:
     np.testing.assert_allclose(candidates.probabilities, probabilities, rtol=1e-6)
 
 
-def test_a_segmentation_has_as_many_classes_as_its_pixels_can_say() -> None:
+def test_segmentation_head_of_more_than_65536_classes_is_refused() -> None:
     output = np.zeros((65536, 1, 1), np.float32)
     output[-1] = 1
     head = Head("segmentation", (), 65536)
@@ -203,7 +203,7 @@ def test_a_segmentation_has_as_many_classes_as_its_pixels_can_say() -> None:
         Head("segmentation", (), 65537)
 
 
-def test_boxes_are_finite_whatever_a_description_adds() -> None:
+def test_detect_with_the_greatest_bias_gives_finite_boxes() -> None:
     for kind in ("cells", "ssd", "anchor-free"):
         anchors = () if kind == "anchor-free" else ((4.0, 9.0),)
         plain = Head(kind, anchors, 2)
