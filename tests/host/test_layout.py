@@ -36,7 +36,7 @@ def copies(manifest: SystolicManifest, program: np.ndarray) -> np.ndarray:
     return place_program(manifest, program, INNER, SETS).reshape(len(SETS) + 1, *program.shape)
 
 
-def test_the_design_has_maps_that_stay_on_chip(manifest: SystolicManifest, program: np.ndarray) -> None:
+def test_layout_design_has_a_map_on_chip(manifest: SystolicManifest, program: np.ndarray) -> None:
     """Check that the second layer reads the first layer's map on chip. The tests below need such a map."""
     first, second = manifest.layers[:2]
     assert (
@@ -47,7 +47,7 @@ def test_the_design_has_maps_that_stay_on_chip(manifest: SystolicManifest, progr
     assert program[-1, manifest.pass_fields.out_buffer] == 0
 
 
-def test_only_places_of_maps_change(manifest: SystolicManifest, program: np.ndarray) -> None:
+def test_place_program_changes_only_the_places_of_maps(manifest: SystolicManifest, program: np.ndarray) -> None:
     bases, buffers = (
         [manifest.pass_fields.in_base, manifest.pass_fields.out_base],
         [manifest.pass_fields.in_buffer, manifest.pass_fields.out_buffer],
@@ -58,7 +58,9 @@ def test_only_places_of_maps_change(manifest: SystolicManifest, program: np.ndar
     assert not placed[-1][:, buffers].any()
 
 
-def test_every_pass_finds_its_maps(manifest: SystolicManifest, program: np.ndarray) -> None:
+def test_place_program_gives_every_pass_the_addresses_of_its_maps(
+    manifest: SystolicManifest, program: np.ndarray
+) -> None:
     base = map_base(INNER, SETS)
     offsets = {layer.node: layer.output.offset for layer in manifest.layers}
     last = manifest.layers[-1]
@@ -90,7 +92,7 @@ def test_buffers_that_cannot_be_addressed_are_refused(manifest: SystolicManifest
         place_program(manifest, program, INNER, odd)
 
 
-def test_a_map_comes_back_as_it_was_packed() -> None:
+def test_unpacked_map_equals_the_packed_map() -> None:
     for datatype, bits, low, high in (
         ("INT16", 16, -30000, 30000),
         ("INT8", 8, -128, 128),
@@ -128,14 +130,14 @@ def check_unpacking(datatype: str, bits: int, low: int, high: int, gap: int) -> 
     assert not np.shares_memory(found, data)
 
 
-def test_a_value_is_its_integer_times_the_scale(manifest: SystolicManifest) -> None:
+def test_to_floats_multiplies_integers_by_the_scale(manifest: SystolicManifest) -> None:
     region = replace(manifest.layers[0].output, scale=0.1)
     found = to_floats(region, np.array([[[-3, 7]]], np.int16))
     assert found.dtype == np.float32
     assert found.reshape(-1).tolist() == [np.float32(-3 * 0.1), np.float32(7 * 0.1)]
 
 
-def test_an_input_that_lies_later_in_the_arena(manifest: SystolicManifest, program: np.ndarray) -> None:
+def test_place_program_with_a_later_input_gives_equal_passes(manifest: SystolicManifest, program: np.ndarray) -> None:
     later = replace(manifest, input=replace(manifest.input, offset=64 * manifest.word_bytes))
     moved = program.copy()
     first = manifest.layers[0]
@@ -147,7 +149,7 @@ def test_an_input_that_lies_later_in_the_arena(manifest: SystolicManifest, progr
     )
 
 
-def test_another_input_is_refused(manifest: SystolicManifest) -> None:
+def test_pack_input_of_another_type_or_shape_is_refused(manifest: SystolicManifest) -> None:
     wanted = "type uint8 and shape (3, 14, 18)"
     with raises(ShapeError, what="the input", got="type float64 and shape (3, 2, 2)", required=wanted):
         pack_input(manifest, np.zeros((3, 2, 2)), np.zeros(manifest.input.bytes, np.uint8))  # type: ignore[arg-type]

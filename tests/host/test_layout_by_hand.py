@@ -57,7 +57,7 @@ ARENA = 0x1000
 SETS = (BufferAddresses(0x5000, (0x9000,)), BufferAddresses(0x0800, (0xA008,)))
 
 
-def test_every_base_of_every_copy(manifest: SystolicManifest, program: np.ndarray) -> None:
+def test_place_program_bases_equal_those_by_hand(manifest: SystolicManifest, program: np.ndarray) -> None:
     """Check distances in words from 0x800, the lowest address.
 
     The first set's picture is at 0x900 and its result at 0x1100, the second set's at 0 and 0x1301. The copy for
@@ -74,21 +74,23 @@ def test_every_base_of_every_copy(manifest: SystolicManifest, program: np.ndarra
     assert (np.delete(placed, (0, 10, 54, 59), axis=1) == 7).all()
 
 
-def test_a_base_is_a_word_of_32_bits(manifest: SystolicManifest, program: np.ndarray) -> None:
+def test_place_program_base_is_cut_to_32_bits(manifest: SystolicManifest, program: np.ndarray) -> None:
     """Check that 2³² − 1 is a base, and that the bits above are cut off."""
     program[0, 0], program[1, 0] = 0xFFFFFFFF - 0x8FE, 0xFFFFFFFF - 0x8FE + 2
     placed = place_program(manifest, program, ARENA, SETS)
     assert placed[:2, 0].tolist() == [0xFFFFFFFF, 1]
 
 
-def test_a_map_on_chip_without_a_place_begins_at_the_arena(manifest: SystolicManifest, program: np.ndarray) -> None:
+def test_place_program_map_on_chip_without_a_layer_begins_at_the_arena(
+    manifest: SystolicManifest, program: np.ndarray
+) -> None:
     """Check the map of a node that no layer writes. Its addresses count from the begin of the arena."""
     layers = (manifest.layers[0], replace(manifest.layers[1], input_node=9))
     shown = place_program(replace(manifest, layers=layers), program, ARENA, SETS)[6:]
     assert shown[2, (0, 10)].tolist() == [0x101, 0]
 
 
-def test_a_map_of_the_arena_moves_with_it(manifest: SystolicManifest, program: np.ndarray) -> None:
+def test_place_program_map_in_the_arena_moves_with_it(manifest: SystolicManifest, program: np.ndarray) -> None:
     """Use node 2 in DDR, at word 10 of an arena that begins 0x100 words above the lowest address."""
     program[:2, 59], program[2, 10] = 0, 0
     program[:2, 54], program[2, 0] = (10, 13), 10
@@ -97,13 +99,13 @@ def test_a_map_of_the_arena_moves_with_it(manifest: SystolicManifest, program: n
     assert (placed[3:] == placed[:3]).all()
 
 
-def test_the_lowest_address_is_that_of_any_buffer() -> None:
+def test_map_base_is_the_lowest_address_of_any_buffer() -> None:
     assert map_base(0x100, SETS) == 0x100
     assert map_base(0xF000, SETS) == 0x800
     assert map_base(0xF000, [BufferAddresses(0x5000, (0x900, 0x300))]) == 0x300
 
 
-def test_distances_that_a_pass_can_hold(manifest: SystolicManifest) -> None:
+def test_distance_of_map_buffers_beyond_32_bits_is_refused(manifest: SystolicManifest) -> None:
     """Check whole words of 8 bytes, from −2³¹ to 2³¹ − 1."""
     for words in (-(1 << 31), -1, 0, (1 << 31) - 1):
         assert _words(manifest, 8 * words) == words
@@ -116,7 +118,7 @@ def pictures(count: int) -> list[np.ndarray]:
     return [np.random.default_rng(i).integers(0, 200, (3, 16, 16)).astype(np.uint8) for i in range(count)]
 
 
-def test_a_batch_of_pictures(manifest: SystolicManifest) -> None:
+def test_pack_batch_fills_the_batch_with_the_last_picture(manifest: SystolicManifest) -> None:
     """Check pixels of 4 bytes, of which 3 are written. Copies of the last picture fill the batch."""
     batch = replace(manifest, batch=3)
     for count in (1, 2, 3):
@@ -134,7 +136,7 @@ def test_a_batch_of_pictures(manifest: SystolicManifest) -> None:
             pack_batch(batch, pictures(count), np.zeros(3 * 1024, np.uint8))
 
 
-def test_maps_of_a_batch(manifest: SystolicManifest) -> None:
+def test_unpack_batch_equals_the_layout_by_hand(manifest: SystolicManifest) -> None:
     """Check int16 maps [frame][row][block][column][lane], with 14 channels in 16 lanes."""
     region = manifest.layers[1].output
     values = np.random.default_rng(1).integers(-(1 << 15), 1 << 15, (3, 8, 2, 8, 8)).astype("<i2")
@@ -162,7 +164,7 @@ def output(shape: tuple[int, int, int], stream_channels: int, value: str, offset
     )
 
 
-def test_packets_pixel_by_pixel() -> None:
+def test_pack_packet_stores_the_channels_of_a_pixel_together() -> None:
     made = of_style(StreamingManifest, described("streaming"))  # type: ignore[arg-type]
     picture = np.random.default_rng(2).integers(0, 256, (3, 16, 32)).astype(np.uint8)
     packet = np.full(1544, 9, np.uint8)
@@ -178,7 +180,7 @@ def test_packets_pixel_by_pixel() -> None:
         assert (packet[: 512 * count].reshape(16, 32, count).transpose(2, 0, 1) == maps).all()
 
 
-def test_outputs_of_a_packet() -> None:
+def test_unpack_packet_equals_the_layout_by_hand() -> None:
     """Check 3 of 4 channels of 2×5 pixels as int8, then 2 channels of 3×2 pixels as little-endian uint16."""
     made = of_style(StreamingManifest, described("streaming"))  # type: ignore[arg-type]
     outputs = (output((3, 2, 5), 4, "i1", 0, 40), output((2, 3, 2), 2, "u2", 40, 24))

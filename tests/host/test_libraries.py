@@ -17,7 +17,7 @@ from tests.support.errors import raises
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, ZeroDivisionError, SystemExit])
-def test_what_is_raised_after_a_pass_stops_the_code_and_comes_out(tiny: Path, kind: type[BaseException]) -> None:
+def test_run_with_an_exception_after_a_pass_stops_and_raises_it(tiny: Path, kind: type[BaseException]) -> None:
     design = open_design(tiny)
     library, memory = SystolicLibrary(build(tiny), design.manifest), design.memory(arena(design))
     seen = []
@@ -34,7 +34,7 @@ def test_what_is_raised_after_a_pass_stops_the_code_and_comes_out(tiny: Path, ki
     assert seen == [0, *range(design.manifest.passes)]
 
 
-def test_a_pipeline_is_left_as_soon_as_it_asks_for_words_that_are_not_there(centre: Path) -> None:
+def test_run_of_a_pipeline_without_enough_words_stops(centre: Path) -> None:
     manifest = of_style(StreamingManifest, read_manifest(centre))
     library, image = StreamingLibrary(build(centre), manifest), np.fromfile(centre / manifest.images[0].path, np.uint8)
     packets = np.zeros((1, manifest.packet_in.bytes), np.uint8)
@@ -44,7 +44,7 @@ def test_a_pipeline_is_left_as_soon_as_it_asks_for_words_that_are_not_there(cent
     assert "weights_centre" in caught.value.sentence
 
 
-def test_a_library_of_the_other_style_is_refused(tiny: Path, centre: Path) -> None:
+def test_library_of_the_other_style_is_refused(tiny: Path, centre: Path) -> None:
     manifest = of_style(StreamingManifest, read_manifest(centre))
     library = build(tiny)
     with raises(DamagedFileError, path=str(library), remedy="build it again") as caught:

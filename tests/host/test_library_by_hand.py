@@ -159,7 +159,7 @@ def memory() -> SystolicMemory:
     return SystolicMemory(np.zeros(80, np.uint8), weights, np.zeros(4 * 16, np.uint8), np.zeros(192, np.uint32))
 
 
-def test_a_run_gives_words_passes_and_what_follows_each(built: Path) -> None:
+def test_run_passes_words_and_range_and_calls_back_after_each_pass(built: Path) -> None:
     of, whole, passes = SystolicLibrary(built, MANIFEST), memory(), list[int]()
     assert of.run(whole, 1, 2, passes.append) == 3
     assert seen(of)[:7] == [10, 3, 4, 192, 1, 2, MESSAGE_ROOM]
@@ -168,7 +168,7 @@ def test_a_run_gives_words_passes_and_what_follows_each(built: Path) -> None:
     assert of.run(whole, 0, 1) == 1
 
 
-def test_a_sentence_is_the_library_s_own_and_names_its_pass(built: Path) -> None:
+def test_run_stopped_by_the_library_raises_its_sentence_and_pass(built: Path) -> None:
     of, whole = SystolicLibrary(built, MANIFEST), memory()
     whole.program[2] = 7
     with raises(
@@ -181,7 +181,7 @@ def test_a_sentence_is_the_library_s_own_and_names_its_pass(built: Path) -> None
         of.run(whole, 0, 3)
 
 
-def test_what_a_callback_raises_ends_the_run(built: Path) -> None:
+def test_run_with_a_failing_callback_raises_its_error(built: Path) -> None:
     for kind in (ValueError, KeyboardInterrupt):
         passes: list[int] = []
 
@@ -210,7 +210,7 @@ def test_run_signal_during_generated_code_is_handled_after_its_return(built: Pat
     assert passes == [0]
 
 
-def test_cycles_are_those_of_the_passes_that_there_are(built: Path, tmp_path: Path) -> None:
+def test_pass_cycles_are_limited_to_the_passes_of_the_manifest(built: Path, tmp_path: Path) -> None:
     assert SystolicLibrary(built, MANIFEST).pass_cycles() == ()
     numbers = [number for _, number in array_numbers(MANIFEST)]
     made = library(tmp_path, numbers, "1, 2, 3, 4")
@@ -219,14 +219,14 @@ def test_cycles_are_those_of_the_passes_that_there_are(built: Path, tmp_path: Pa
     assert SystolicLibrary(made, more).pass_cycles() == (1, 2, 3, 4)
 
 
-def test_waves_of_some_passes_or_of_none(built: Path) -> None:
+def test_record_passes_path_and_range_to_the_library(built: Path) -> None:
     of = SystolicLibrary(built, MANIFEST)
     for path, first, last, told in ((Path("a.fst"), 2, 5, b"a.fst 2 5"), (None, 0, 1, b" 0 1")):
         of.record(path, first, last)
         assert (ctypes.c_char * 64).in_dll(of.handle, "path").value == told
 
 
-def test_rows_on_chip_are_dealt_to_the_banks_from_its_turn_on(built: Path) -> None:
+def test_map_on_chip_reads_row_r_from_bank_r_plus_turn(built: Path) -> None:
     """Check seven rows of two words. Row r is in bank (r + turn) % 3, after the earlier rows of the bank."""
     for turn in (None, 0, 1, 2):
         region: Any = SimpleNamespace(map_buffer=2, height=7, bytes=7 * 16, turn=turn, place=None)
@@ -236,7 +236,7 @@ def test_rows_on_chip_are_dealt_to_the_banks_from_its_turn_on(built: Path) -> No
             assert set(values.tolist()) == {np.int8(100 + 10 * ((row + (turn or 0)) % 3) + row // 3)}
 
 
-def test_rows_on_chip_begin_at_a_place_and_end_with_the_buffer(built: Path) -> None:
+def test_map_on_chip_words_beyond_the_buffer_are_zero(built: Path) -> None:
     """Check seven rows of three words from word 57 of 64. Words after the end of the buffer are 0."""
     region: Any = SimpleNamespace(map_buffer=1, height=7, bytes=7 * 24, turn=1, place=57)
     rows = SystolicLibrary(built, MANIFEST).map_on_chip(region)
@@ -246,7 +246,7 @@ def test_rows_on_chip_begin_at_a_place_and_end_with_the_buffer(built: Path) -> N
         assert values[:, 0].tolist() == [np.int8(word) for word in words]
 
 
-def test_numbers_are_all_of_the_array_but_what_multiplies_and_in_which_language() -> None:
+def test_array_numbers_are_the_fields_of_the_array_without_dsp_and_engine() -> None:
     """Check that the numbers have the order of the array's fields, and the names of parameters.h."""
     names = [key.name for key in fields(ARRAY) if not key.name.startswith(("dsp", "engine", "sum_bits"))]
     told = array_numbers(MANIFEST)
@@ -255,7 +255,7 @@ def test_numbers_are_all_of_the_array_but_what_multiplies_and_in_which_language(
     assert told[-3:] == [("a word of maps", 8), ("a word of weights", 16), ("PASS_WORDS", 64)]
 
 
-def test_a_library_of_other_numbers_is_refused(tmp_path: Path) -> None:
+def test_systolic_library_of_other_numbers_is_refused(tmp_path: Path) -> None:
     numbers = [number for _, number in array_numbers(MANIFEST)]
     path = library(tmp_path, [*numbers[:-1], 65])
     with raises(MismatchError, what="PASS_WORDS", got=65, expected=64, where=str(path)):
@@ -266,13 +266,13 @@ def test_a_library_of_other_numbers_is_refused(tmp_path: Path) -> None:
         SystolicLibrary(path, MANIFEST)
 
 
-def test_a_damaged_library_is_refused(tmp_path: Path) -> None:
+def test_systolic_library_that_is_damaged_is_refused(tmp_path: Path) -> None:
     (tmp_path / "it.so").write_bytes(b"of something else")
     with raises(DamagedFileError, path=str(tmp_path / "it.so")):
         SystolicLibrary(tmp_path / "it.so", MANIFEST)
 
 
-def test_packets_go_in_and_out_frame_by_frame(streaming: Path) -> None:
+def test_streaming_run_returns_packets_and_layers_per_frame(streaming: Path) -> None:
     of, layers = StreamingLibrary(streaming, STREAM), list[tuple[int, list[int]]]()
     images = [np.full(8, 10, np.uint8), np.full(18, 20, np.uint8)]
     packets = np.array([[1, 2, 0], [3, 4, 1]], np.uint8)
@@ -287,13 +287,13 @@ def test_packets_go_in_and_out_frame_by_frame(streaming: Path) -> None:
         of.run(images, np.array([[1, 2, 0], [250, 0, 0]], np.uint8))
 
 
-def test_a_pipeline_of_other_packets_is_refused(streaming: Path) -> None:
+def test_streaming_library_of_other_packets_is_refused(streaming: Path) -> None:
     other: Any = SimpleNamespace(**{**vars(STREAM), "packet_out": SimpleNamespace(bytes=4)})
     with raises(MismatchError, what="OUT_BYTES", got=2, expected=4, where=str(streaming)):
         StreamingLibrary(streaming, other)
 
 
-def test_words_of_an_array_that_adds_follow_those_of_any() -> None:
+def test_names_of_an_array_with_added_maps_end_with_the_added_fields() -> None:
     for added in (0, 1):
         array = Geometry(**{**vars(ARRAY), "added_maps": added})
         assert names_of(array) == PASS_FIELDS + ADDED_FIELDS * added

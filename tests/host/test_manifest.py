@@ -248,7 +248,7 @@ def test_manifest_file_that_is_damaged_is_refused(tmp_path: Path) -> None:
         read_manifest(tmp_path)
 
 
-def test_refusal_says_what_to_do() -> None:
+def test_manifest_error_names_file_and_remedy() -> None:
     error = refusal(changed(golden_values(), "labels", ...))
     assert error is not None
     assert (error.where, error.remedy) == ("manifest.json", "generate the design again")
@@ -318,7 +318,7 @@ def test_systolic_manifest_with_values_that_disagree_is_refused() -> None:
     )
 
 
-def test_columns_of_six_products_go_by_half_the_lanes() -> None:
+def test_manifest_columns_with_six_products_are_multiples_of_half_the_lanes() -> None:
     """Use eight lanes: the columns are multiples of 4. With two products per DSP they are multiples of 8."""
     rows = [("array.columns", [4, 8, 12], [2, 6], InvalidValueError, "array: columns")]
     check_rows(changed(golden_values(), "array.dsp_products", 6), rows)
@@ -454,7 +454,7 @@ def test_head_reads_maps_of_one_size_and_all_their_channels() -> None:
 # --- what a systolic manifest tells -----------------------------------------------------------------------------------
 
 
-def test_array_without_a_key_has_not_what_it_stands_for() -> None:
+def test_manifest_without_optional_keys_has_their_defaults() -> None:
     array = read_systolic_manifest(golden_values()).array
     assert (array.upscale, array.table_depth, array.table_slopes, array.windows, array.late_offsets) == (1, 0, 0, 0, 0)
     assert (array.map_products, array.added_maps, array.dsp_clock, array.dsp_products) == (0, 0, 1, 0)
@@ -513,7 +513,7 @@ def test_classifier_ends_with_one_position_of_several_values() -> None:
     assert not read_systolic_manifest(golden_values()).is_classifier
 
 
-def test_generated_manifest_is_read_and_its_passes_take_what_its_layers_take(tmp_path: Path) -> None:
+def test_pass_cycles_of_a_generated_manifest_add_up_to_those_of_its_layers(tmp_path: Path) -> None:
     """Check that all passes share the cycles of fetching, and that a layer's passes share the layer's cycles."""
     write(design_of(networks()["pools"], GEOMETRIES["odd rows"], 1), tmp_path / "design")
     manifest = of_style(SystolicManifest, read_manifest(tmp_path / "design"))

@@ -46,7 +46,7 @@ def allocator() -> tuple[list[int], Any]:
     return sizes, allocate
 
 
-def test_packets_of_a_streaming_design_lie_in_whole_beats() -> None:
+def test_streaming_buffers_are_rounded_up_to_whole_beats() -> None:
     """Use 756 bytes in beats of 16, which take 768, and 98 bytes in beats of 32, which take 128."""
     values = manifest_fields(GOLDEN / "streaming/design")
     manifest = of_style(StreamingManifest, parse_manifest(values, "manifest.json"))
@@ -61,7 +61,7 @@ def test_packets_of_a_streaming_design_lie_in_whole_beats() -> None:
         assert not batch.sent.any(), "the bytes after a packet's last are zero"
 
 
-def test_every_set_of_a_systolic_design_has_its_passes_and_maps(tiny_files: Path) -> None:
+def test_systolic_buffers_have_passes_and_maps_per_set(tiny_files: Path) -> None:
     manifest = of_style(SystolicManifest, read_manifest(tiny_files))
     sizes, allocate = allocator()
     made = SystolicBuffers(manifest, tiny_files, 2, allocate)
@@ -113,7 +113,7 @@ def move(sent: bytes, room: int, answer: bytes, at: int = BASE + 512) -> tuple[n
     return memory, registers, came
 
 
-def test_a_packet_of_the_simulated_dma_is_what_ddr_holds_and_its_length_is_told() -> None:
+def test_simulated_dma_moves_a_packet_and_reports_its_length() -> None:
     for answer in (b"abcdef", b"abcd", b"abcdefgh"):
         memory, registers, came = move(b"0123456", 8, answer)
         assert came == [b"0123456"]
@@ -123,7 +123,7 @@ def test_a_packet_of_the_simulated_dma_is_what_ddr_holds_and_its_length_is_told(
         assert registers[S2MM + STATUS] == registers[MM2S + STATUS] == IDLE | DONE
 
 
-def test_a_packet_longer_than_its_room_is_an_internal_error_of_the_simulated_dma() -> None:
+def test_simulated_dma_packet_longer_than_its_room_is_an_internal_error() -> None:
     memory, registers, _ = move(b"0123456", 4, b"abcdef")
     assert bytes(memory[512:520]) == b"abcd\0\0\0\0"
     assert registers[S2MM + LENGTH] == 4

@@ -72,7 +72,7 @@ def test_options_out_of_range_are_refused() -> None:
         assert len(str(caught.value)) < 200
 
 
-def test_options_as_numpy_has_them() -> None:
+def test_options_of_numpy_types_are_accepted() -> None:
     assert Options(sets=np.int64(3), threshold=np.float32(0.5)).sets == 3
 
 
@@ -115,7 +115,7 @@ def test_wrong_calls_of_an_accelerator_are_refused(tiny: Path, accelerator: Open
     yolo.detect(GREY)
 
 
-def test_what_is_opened(tiny_files: Path) -> None:
+def test_open_of_another_type_or_name_is_refused(tiny_files: Path) -> None:
     for opener in openers():
         for folder in (None, 5, b"design", ["design"]):
             with raises(InvalidValueError, what="a design's folder, one of its files or its name", got=folder):
@@ -140,7 +140,7 @@ def openers() -> list[Callable[..., Any]]:
 
 
 @pytest.mark.pynq
-def test_a_device_is_one_of_pynqs(tiny: Path) -> None:
+def test_accelerator_with_an_invalid_device_is_refused(tiny: Path) -> None:
     from host import Accelerator
 
     for device in (5, "board", False):
@@ -148,7 +148,7 @@ def test_a_device_is_one_of_pynqs(tiny: Path) -> None:
             Accelerator(tiny, device=device)
 
 
-def test_a_library_of_something_else_is_refused_when_it_is_loaded(tiny_files: Path, tmp_path: Path) -> None:
+def test_open_with_another_shared_library_is_refused(tiny_files: Path, tmp_path: Path) -> None:
     damaged, other = tmp_path / "damaged.so", tmp_path / "other.so"
     damaged.write_bytes(b"no library")
     (tmp_path / "other.cpp").write_text("int other;")
@@ -160,7 +160,9 @@ def test_a_library_of_something_else_is_refused_when_it_is_loaded(tiny_files: Pa
             assert caught.value.reason.startswith(reason)
 
 
-def test_what_goes_wrong_in_the_boards_own_thread_is_said_at_once(tiny: Path, centre: Path, accelerator: Open) -> None:
+def test_detect_after_an_error_of_the_simulated_board_raises_at_once(
+    tiny: Path, centre: Path, accelerator: Open
+) -> None:
     """Check that the driver does not poll until the time limit of the simulated board."""
     for design in (tiny, centre):
         yolo = accelerator(design)
@@ -170,7 +172,7 @@ def test_what_goes_wrong_in_the_boards_own_thread_is_said_at_once(tiny: Path, ce
         assert caught.value.reason.endswith("the simulated board says: KeyError: 'nothing_of_that_name_1'")
 
 
-def test_faults() -> None:
+def test_injected_fault_out_of_range_is_refused() -> None:
     with raises(ChoiceError, what="the kind of a fault", got="flood", choices=KINDS):
         InjectedFault("flood")
     with raises(RangeError, what="at of a fault", got=-1, low=0, high=1 << 40):
@@ -180,7 +182,7 @@ def test_faults() -> None:
             InjectedFault("late interrupt", seconds=seconds)
 
 
-def test_pictures_and_boxes() -> None:
+def test_picture_or_head_of_another_type_is_refused() -> None:
     for fit in FITS.values():
         for picture in (None, NESTED, GREY.tolist(), GREY.astype(float)):
             with raises(ShapeError, what="the picture"):
@@ -215,7 +217,7 @@ def test_sentences_about_a_manifest_stay_short(tmp_path: Path) -> None:
         assert len(str(caught.value)) < 600 + len(str(tmp_path)), place
 
 
-def test_a_name_of_any_length_is_cut(tmp_path: Path) -> None:
+def test_manifest_error_with_a_very_long_name_is_short(tmp_path: Path) -> None:
     values = changed(golden_values(), "layers.0.name", "layer" * 100_000)
     values = changed(values, "images.program.path", "a" * 100_000)
     path = tmp_path / "manifest.json"
@@ -231,7 +233,7 @@ def test_a_name_of_any_length_is_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.pynq
-def test_of_a_folder_with_many_descriptions_a_few_are_named(tiny: Path, tmp_path: Path) -> None:
+def test_accelerator_of_a_folder_with_many_descriptions_names_a_few(tiny: Path, tmp_path: Path) -> None:
     from host import Accelerator
 
     folder = shutil.copytree(tiny, tmp_path / "design")

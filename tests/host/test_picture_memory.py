@@ -84,7 +84,7 @@ ALWAYS = ("progressive JPEG", "transparent WebP", "palette")
 
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.engine][kind in ALWAYS :]) for kind in KINDS])
-def test_a_picture_at_the_bound_stays_below_it(kind: str, tmp_path: Path) -> None:
+def test_load_picture_at_the_memory_bound_stays_within_it(kind: str, tmp_path: Path) -> None:
     small = written(tmp_path / "small", kind, 1500, 64)
     per_row = (promised(written(tmp_path / "picture", kind, 1500, 192)) - promised(small)) / 128
     rows = int(0.96 * (SMALLER - promised(small)) / per_row) + 64
@@ -95,7 +95,7 @@ def test_a_picture_at_the_bound_stays_below_it(kind: str, tmp_path: Path) -> Non
     assert taken <= SMALLER + NOISE
 
 
-def test_a_picture_beyond_the_bound_takes_nothing(tmp_path: Path) -> None:
+def test_load_picture_beyond_the_memory_bound_is_refused_without_memory(tmp_path: Path) -> None:
     for kind in ("float TIFF", "transparent WebP"):
         picture = written(tmp_path / "picture", kind, 1500, 6500)
         taken, outcome = peak(picture, SMALLER)
@@ -104,7 +104,7 @@ def test_a_picture_beyond_the_bound_takes_nothing(tmp_path: Path) -> None:
         assert outcome.endswith(f" of {SMALLER}")
 
 
-def test_a_few_bytes_that_claim_much_are_refused_at_once(tmp_path: Path) -> None:
+def test_load_picture_of_few_bytes_that_claim_much_is_refused_at_once(tmp_path: Path) -> None:
     picture = tmp_path / "picture"
     extended = b"RIFF\x1a\0\0\0WEBPVP8X\n\0\0\0\x10\0\0\0" + (16382).to_bytes(3, "little") * 2
     lossless = b"RIFF\x1a\0\0\0WEBPVP8L\n\0\0\0\x2f" + (16382 | 16382 << 14).to_bytes(4, "little") + bytes(9)
@@ -133,7 +133,7 @@ def cut_off(path: Path) -> None:
         load_picture(path)
 
 
-def test_a_png_has_all_its_rows(tmp_path: Path) -> None:
+def test_load_picture_of_a_png_without_all_rows_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png(20, 100, bytes(61) * 100))
     assert load_picture(path).shape == (100, 20, 3)
@@ -142,7 +142,7 @@ def test_a_png_has_all_its_rows(tmp_path: Path) -> None:
         cut_off(path)
 
 
-def test_rows_are_counted_of_every_kind(tmp_path: Path) -> None:
+def test_load_picture_of_a_png_without_its_last_byte_is_refused(tmp_path: Path) -> None:
     """Check plain and interlaced files. A file with one byte less is refused."""
     path = tmp_path / "a.png"
     kinds, sides = ((1, 0), (2, 0), (8, 2), (16, 2), (8, 4), (16, 6)), ((1, 1), (2, 5), (5, 2), (9, 13), (64, 64))
@@ -154,7 +154,7 @@ def test_rows_are_counted_of_every_kind(tmp_path: Path) -> None:
         cut_off(path)
 
 
-def test_every_orientation_is_turned_upright(tmp_path: Path) -> None:
+def test_load_picture_of_every_orientation_is_upright(tmp_path: Path) -> None:
     noise = Image.fromarray(np.random.default_rng(2).integers(0, 256, (300, 700, 3), np.uint8))
     for orientation in range(1, 9):
         exif = Image.Exif()

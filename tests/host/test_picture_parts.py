@@ -85,7 +85,7 @@ def with_counts(data: bytes, count: int) -> bytes:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # Pillow warns of a TIFF's directory
-def test_whatever_is_taken_has_all_rows(tmp_path: Path) -> None:
+def test_load_picture_of_a_part_of_a_file_is_complete_or_refused(tmp_path: Path) -> None:
     """Check that every picture that is read is complete.
 
     The last block of a JPEG, at most 16 × 16 pixels, may differ.
@@ -119,14 +119,14 @@ def cut_off(path: Path) -> None:
         load_picture(path)
 
 
-def test_a_jpeg_that_ends_early_says_so(tmp_path: Path) -> None:
+def test_jpeg_that_ends_early_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.jpg"
     data = saved("JPEG")
     path.write_bytes(data[: len(data) * 3 // 4] + b"\xff\xd9")
     cut_off(path)
 
 
-def test_a_grey_jpeg_is_whole(tmp_path: Path) -> None:
+def test_grey_jpeg_with_trailing_bytes_is_read(tmp_path: Path) -> None:
     """Check grey pictures, whose pixels equal the ones a decoder fills in. Bytes after the end are ignored."""
     path = tmp_path / "a.jpg"
     for mode, progressive, restarts, subsampling in product(("RGB", "L", "CMYK"), (False, True), (0, 1), range(3)):
@@ -137,7 +137,7 @@ def test_a_grey_jpeg_is_whole(tmp_path: Path) -> None:
         np.testing.assert_array_equal(load_picture(path), whole)
 
 
-def test_a_progressive_jpeg_has_every_scan(tmp_path: Path) -> None:
+def test_progressive_jpeg_without_its_last_scans_is_refused(tmp_path: Path) -> None:
     """Cut off the last scans: every row is present, but its details are missing."""
     path, data = tmp_path / "a.jpg", saved("progressive JPEG")
     starts = [place for place in range(len(data)) if data[place : place + 2] == b"\xff\xc4"][2:]
@@ -147,7 +147,7 @@ def test_a_progressive_jpeg_has_every_scan(tmp_path: Path) -> None:
         cut_off(path)
 
 
-def test_a_camera_s_jpeg_of_several_pictures_is_one(tmp_path: Path) -> None:
+def test_mpo_file_is_read_as_its_first_picture(tmp_path: Path) -> None:
     """Use Pillow's format MPO."""
     path = tmp_path / "a.jpg"
     first, second = Image.fromarray(NOISE), Image.fromarray(NOISE[::-1])
@@ -189,7 +189,7 @@ LAID: dict[str, tuple[int, int, Callable[[int, int], bytes]]] = {
 }
 
 
-def test_every_strip_of_a_tiff_holds_its_rows(tmp_path: Path) -> None:
+def test_tiff_with_a_short_strip_is_refused(tmp_path: Path) -> None:
     """Check that a short strip is refused, even if another strip follows. A strip may be too long."""
     for name in LAID:
         check_strips(name, tmp_path)
@@ -214,7 +214,7 @@ def check_strips(name: str, tmp_path: Path) -> None:
         cut_off(path)
 
 
-def test_a_tiff_whose_decoder_is_silent_is_refused(tmp_path: Path) -> None:
+def test_tiff_with_an_unsupported_compression_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.tif"
     for mode, compression in (("RGB", "jpeg"), ("1", "group3"), ("1", "group4"), ("1", "tiff_ccitt")):
         Image.fromarray(NOISE).convert(mode).save(path, compression=compression)

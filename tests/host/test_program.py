@@ -85,7 +85,7 @@ def read_all(networks_by_name: Mapping[str, Any], geometry: str, batch: int, fol
     return passes
 
 
-def test_program_that_is_generated_is_taken(tmp_path: Path) -> None:
+def test_generated_program_of_each_network_is_accepted(tmp_path: Path) -> None:
     """Generate each network once, with the geometries and the batch sizes in turn."""
     made, taken = networks(), 0
     for number, name in enumerate(made):
@@ -97,7 +97,7 @@ def test_program_that_is_generated_is_taken(tmp_path: Path) -> None:
 @pytest.mark.engine
 @pytest.mark.parametrize("geometry", GEOMETRIES)
 @pytest.mark.parametrize("batch", [1, 3])
-def test_program_of_every_network_and_geometry_is_taken(geometry: str, batch: int, tmp_path: Path) -> None:
+def test_generated_program_of_every_network_and_geometry_is_accepted(geometry: str, batch: int, tmp_path: Path) -> None:
     assert read_all(networks(), geometry, batch, tmp_path) > 10 * batch
 
 

@@ -83,7 +83,7 @@ def added(p: Any, layer: Any, whole: Any, depth: int) -> list[tuple[str, bool]]:
     ]
 
 
-def test_what_a_pass_adds_is_held_rule_by_rule() -> None:
+def test_rules_of_added_maps_equal_scalar_arithmetic() -> None:
     for batch, seed in product((1, 2), (1, 2)):
         whole, p = manifest(batch), passes(seed)
         rules = list(program._added(whole, p))
@@ -95,7 +95,7 @@ def test_what_a_pass_adds_is_held_rule_by_rule() -> None:
             assert len(set(ours)) == 2, rule.field
 
 
-def test_what_is_told_of_it_is_what_would_be_right() -> None:
+def test_rules_of_added_maps_state_the_required_values() -> None:
     whole, p = manifest(3), passes(4)
     told = [(rule.field, rule.required) for rule in program._added(whole, p)]
     ends: Any = told[3][1]
@@ -108,7 +108,7 @@ def test_what_is_told_of_it_is_what_would_be_right() -> None:
     assert words[2 * EACH : 4 * EACH].all()
 
 
-def test_a_map_that_is_added_is_below_two_to_the_31_words() -> None:
+def test_rules_of_added_maps_limit_addresses_to_31_bits() -> None:
     """Use eleven rows. The rule adds the array's rows, so that it counts 16 row pitches."""
     for pitch, fits in ((MOST // 16, True), (MOST // 16 + 1, False)):
         p = passes(5)

@@ -17,7 +17,7 @@ from tests.support.errors import raises
 from tests.support.host.passes import ARRAYS, MOST, array_of, drawn, region, scalar, times
 
 
-def test_the_last_word_of_images_is_taken_and_no_other() -> None:
+def test_rules_of_images_accept_the_last_word_and_none_beyond() -> None:
     """Check images with one word less, with exactly the needed words, and with one more.
 
     A table of 256 values may follow the last requantiser.
@@ -54,7 +54,7 @@ def maps(batch: int, depth: int = 300) -> Any:
     return SimpleNamespace(input=region(80, 80), layers=layers, batch=batch, word_bytes=8, array=array)
 
 
-def test_every_word_of_a_pass_lies_in_its_map() -> None:
+def test_rules_of_maps_equal_the_addresses_of_all_words() -> None:
     """Compare with the addresses of all words. On chip, five rows share an address, one row in each bank."""
     for batch, depth in ((1, 300), (3, 300), (1, 45)):
         manifest, passes = maps(batch, depth), drawn(ARRAYS[0], 7, 200)
@@ -89,7 +89,7 @@ def test_every_word_of_a_pass_lies_in_its_map() -> None:
         assert all(0 < count < 200 for count in counts.values())
 
 
-def test_a_map_is_below_two_to_the_31_words() -> None:
+def test_rules_of_maps_limit_addresses_to_31_bits() -> None:
     for side, pieces in (("in", "bursts"), ("out", "out_blocks")):
         height = "in_height" if side == "in" else "out_height"
         for value, pitch, beyond in ((height, "row_pitch", 5), (pieces, "block_pitch", 2)):
@@ -106,7 +106,7 @@ def test_a_map_is_below_two_to_the_31_words() -> None:
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 
-def test_words_hold_whole_pixels_and_rows_whole_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streaming_layer_with_partial_pixels_or_words_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("host.contract.streaming._check_map", lambda *_: None)
     for lanes, pixels, width, stream_channels, wrong in (
         (8, 4, 12, 8, ""),
@@ -128,7 +128,7 @@ def test_words_hold_whole_pixels_and_rows_whole_words(monkeypatch: pytest.Monkey
             _check_layer(layer)
 
 
-def test_planes_hold_four_channels_of_the_picture_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systolic_input_of_wrong_planes_or_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("host.contract.systolic._check_region", lambda *_: None)
 
     def whole(channels: int, pixel_bytes: int, planes: int, row: int) -> Any:

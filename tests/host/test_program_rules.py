@@ -80,7 +80,7 @@ def field_of(program: tuple[SystolicManifest, Words, ImageWords], number: int, f
     return int(program[1].view(np.int32)[number, PASS_FIELDS.index(field)])
 
 
-def test_word_that_follows_from_others_is_that_number() -> None:
+def test_word_that_differs_from_its_formula_is_refused() -> None:
     for names in PROGRAMS:
         program = generated(*names)
         check_program(*program, "program.bin")
@@ -91,7 +91,7 @@ def test_word_that_follows_from_others_is_that_number() -> None:
                     assert refusal(program, number, field, other), f"{names}: {field} = {other} in pass {number}"
 
 
-def test_program_is_what_its_primary_words_are_completed_to() -> None:
+def test_complete_of_the_primary_words_equals_the_program() -> None:
     for names in PROGRAMS:
         manifest, words, _ = generated(*names)
         passes = read(words, manifest.array)
@@ -100,7 +100,7 @@ def test_program_is_what_its_primary_words_are_completed_to() -> None:
             assert np.array_equal(numbers, getattr(passes, name)), f"{names}: {name}"
 
 
-def test_columns_of_a_kernel_lie_as_far_apart_as_what_is_read_and_padding_allow() -> None:
+def test_kernel_column_step_outside_its_range_is_refused() -> None:
     """Use 40 outputs of three columns each, from 12 columns before a row of 40. The last must reach the last column."""
     program = program_of(Layers(3, 9, 40, "INT8", "INT8").conv(8, 1).spaced(8, 3, 12).network(), "odd rows")
     check_program(*program, "program.bin")
@@ -151,7 +151,7 @@ def test_word_beyond_what_the_engine_counts_in_is_refused() -> None:
             assert not refused(program, 0, field, value, RangeError, low=low, high=high), f"{field} = {value}"
 
 
-def test_columns_of_a_sum_read_the_same_place() -> None:
+def test_kernel_column_step_of_0_requires_a_sum_of_several_columns() -> None:
     program = program_of(weighed(), "odd rows")
     check_program(*program, "program.bin")
     same = [n for n in range(len(program[1])) if field_of(program, n, "group_pixels") == 0]
@@ -188,7 +188,7 @@ def test_pass_reads_and_writes_its_own_map_to_the_last_word() -> None:
                     assert refused(program, number, base, outside, RangeError, low=first, high=end), names
 
 
-def test_pass_takes_weights_and_requantisers_that_are_there() -> None:
+def test_pass_with_weights_or_requantisers_beyond_the_images_is_refused() -> None:
     for names in PROGRAMS:
         program = generated(*names)
         images = program[2]
@@ -204,7 +204,7 @@ def test_pass_takes_weights_and_requantisers_that_are_there() -> None:
         assert field_of(program, last, "requantiser_base") + field_of(program, last, "channels") == images.requantisers
 
 
-def test_a_table_lies_behind_the_requantisers_of_an_array_that_has_one() -> None:
+def test_table_requires_its_words_after_the_requantisers() -> None:
     manifest, program, images = generated("odd rows", "pools", 1)
     last, end = len(program) - 1, images.requantisers
     base = field_of((manifest, program, images), last, "requantiser_base")
@@ -223,7 +223,7 @@ def test_a_table_lies_behind_the_requantisers_of_an_array_that_has_one() -> None
     assert not any((outcome(256, 256, end + 255), outcome(256, 255, end + 256), outcome(0, 256, end + 256)))
 
 
-def test_rows_lie_in_whole_slots_to_the_last_of_the_buffer() -> None:
+def test_last_slot_other_than_the_last_whole_slot_is_refused() -> None:
     program = generated("odd rows", "pools", 1)
     for number in range(len(program[1])):
         slot = field_of(program, number, "slot_words")
@@ -234,7 +234,7 @@ def test_rows_lie_in_whole_slots_to_the_last_of_the_buffer() -> None:
                 assert refused(program, number, "last_slot", wrong, InvalidValueError), (number, wrong)
 
 
-def test_pooling_and_pixels_bind_other_words() -> None:
+def test_pixel_input_with_padding_above_63_is_refused() -> None:
     """Check that a pass pools by two or not at all, and that one that reads pixels has little padding."""
     program = generated("odd rows", "pools", 1)
     pixels = [n for n in range(len(program[1])) if field_of(program, n, "pixel_input")]

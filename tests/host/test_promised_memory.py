@@ -22,7 +22,7 @@ def promised(path: Path, image: Image.Image, **options: Any) -> tuple[int, int]:
     return size, path.stat().st_size
 
 
-def test_rows_and_their_pointers_the_result_and_a_tile(tmp_path: Path) -> None:
+def test_memory_of_a_plain_picture_is_rows_pointers_result_and_a_tile(tmp_path: Path) -> None:
     """Use 9 × 5 pixels."""
     for mode, suffix, row in (
         ("1", ".png", 12),  # 9 bytes, in words of four
@@ -39,12 +39,12 @@ def test_rows_and_their_pointers_the_result_and_a_tile(tmp_path: Path) -> None:
         assert size == 5 * (row + 8) + 3 * 9 * 5 + TILE, (mode, suffix)
 
 
-def test_a_jpeg_of_one_scan_takes_no_more_than_its_rows(tmp_path: Path) -> None:
+def test_memory_of_a_jpeg_of_one_scan_is_its_rows_and_the_result(tmp_path: Path) -> None:
     size, _ = promised(tmp_path / "a.jpg", Image.new("RGB", (40, 30)))
     assert size == 30 * (4 * 40 + 8) + 3 * 40 * 30 + TILE
 
 
-def test_a_progressive_jpeg_keeps_its_coefficients(tmp_path: Path) -> None:
+def test_memory_of_a_progressive_jpeg_includes_its_coefficients(tmp_path: Path) -> None:
     """Check two bytes per sample, for colours at full, half and a quarter of the resolution."""
     image = Image.new("RGB", (40, 30))
     for subsampling, samples in ((0, 3), (1, 2), (2, 1.5)):
@@ -54,14 +54,14 @@ def test_a_progressive_jpeg_keeps_its_coefficients(tmp_path: Path) -> None:
     assert grey == 30 * (40 + 8) + 3 * 40 * 30 + TILE + 2 * 40 * 30
 
 
-def test_a_webp_s_canvases(tmp_path: Path) -> None:
+def test_memory_of_a_webp_includes_canvases_and_file(tmp_path: Path) -> None:
     """Check 19 bytes per pixel for the canvases of libwebp and Pillow and the result, and twice the file's size."""
     size, file_bytes = promised(tmp_path / "a.webp", Image.new("RGB", (40, 30), "red"))
     assert size == 19 * 40 * 30 + 2 * file_bytes + TILE
     assert webp_memory(1200, 77) == 19 * 1200 + 2 * 77
 
 
-def test_a_packed_tiff_takes_a_strip_and_its_file(tmp_path: Path) -> None:
+def test_memory_of_a_packed_tiff_includes_a_strip_and_the_file(tmp_path: Path) -> None:
     """Use 40 × 30 pixels in strips of eight rows.
 
     A raw file takes neither a strip nor the file. A turned picture takes a second picture.
@@ -84,7 +84,7 @@ def check_tiff(mode: str, row: int, strip: int, tmp_path: Path) -> None:
     assert promised(path, image, tiffinfo={274: 2})[0] == rest + stored
 
 
-def test_a_ppm_s_values_are_collected_first(tmp_path: Path) -> None:
+def test_memory_of_a_ppm_decoded_in_python_includes_its_values(tmp_path: Path) -> None:
     """Check the forms that Pillow decodes in Python: values in digits, and values with a maximum below 255."""
     for mode, row, bytes_ in (("L", 40, 1), ("RGB", 160, 4)):
         check_ppm(mode, row, bytes_, tmp_path)
@@ -102,13 +102,13 @@ def check_ppm(mode: str, row: int, bytes_: int, tmp_path: Path) -> None:
             assert memory_of(file, opened) == 30 * (row + 8) + 3 * 1200 + TILE + 2 * 1200 * bytes_
 
 
-def test_deep_grey_is_two_bytes_a_pixel_in_either_order(tmp_path: Path) -> None:
+def test_memory_of_deep_grey_is_two_bytes_per_pixel(tmp_path: Path) -> None:
     for mode in ("I;16", "I;16B"):
         image = Image.frombytes(mode, (40, 30), bytes(2400))
         assert promised(tmp_path / "a.tif", image)[0] == 30 * (2 * 40 + 8) + 3 * 1200 + TILE, mode
 
 
-def test_a_tiff_in_tiles_takes_one_of_them(tmp_path: Path) -> None:
+def test_memory_of_a_tiff_in_tiles_includes_one_tile(tmp_path: Path) -> None:
     """Give a picture in strips the tags of a file in tiles, because Pillow writes no tiles."""
     path = tmp_path / "a.tif"
     Image.new("L", (40, 30)).save(path, compression="tiff_lzw", tiffinfo={278: 8})

@@ -56,7 +56,7 @@ def bench() -> Iterator[Bench]:
     made.model.stop()
 
 
-def test_a_start_is_idle_busy_done_and_idle_again(bench: Bench) -> None:
+def test_control_register_is_idle_busy_done_and_idle_for_a_start(bench: Bench) -> None:
     """Check the bits of UG1399, *S_AXILITE Control Register Map*.
 
     AP_START is 1, DONE 2, IDLE 4, READY 8. Reading clears DONE and READY.
@@ -79,7 +79,7 @@ def test_a_start_is_idle_busy_done_and_idle_again(bench: Bench) -> None:
     assert (model.starts, len(bench.starts)) == (2, 2)
 
 
-def test_an_interrupt_is_a_level_that_is_toggled_off(bench: Bench) -> None:
+def test_interrupt_is_a_level_that_a_written_status_bit_toggles(bench: Bench) -> None:
     """Check IER, which has two bits; GIER, whose first bit enables the line; ISR, whose written bits toggle."""
     model = bench.model
     for offset, value in ((0x04, 1), (0x08, 5)):
@@ -101,7 +101,7 @@ def test_an_interrupt_is_a_level_that_is_toggled_off(bench: Bench) -> None:
     assert bench.levels[-1] is True
 
 
-def test_only_what_is_enabled_is_pending() -> None:
+def test_interrupt_status_has_only_enabled_bits() -> None:
     for enabled in (0, 1, 2, 3):
         bench = Bench()
         bench.model.write(0x08, enabled)
@@ -116,7 +116,9 @@ def test_only_what_is_enabled_is_pending() -> None:
     ("kind", "seconds", "pending"),
     [("lost interrupt", 0.0, 0), ("late interrupt", 0.0, 1), ("double interrupt", 0.0, 1)],
 )
-def test_an_interrupt_is_lost_late_or_comes_twice(bench: Bench, kind: str, seconds: float, pending: int) -> None:
+def test_injected_interrupt_fault_loses_delays_or_doubles_it(
+    bench: Bench, kind: str, seconds: float, pending: int
+) -> None:
     bench.faults.inject(InjectedFault(kind, at=1, seconds=seconds))
     bench.model.write(0x04, 1)
     bench.model.write(0x08, 1)
@@ -131,7 +133,7 @@ def test_an_interrupt_is_lost_late_or_comes_twice(bench: Bench, kind: str, secon
         bench.model.read(0)
 
 
-def test_what_a_start_reaches_is_what_it_points_to(bench: Bench) -> None:
+def test_started_accelerator_reaches_only_its_program_and_maps(bench: Bench) -> None:
     """Check that a start reaches its program, and every address from the maps' base on, also above 4 GB."""
     model = bench.model
     for name, value in (("maps_read_0_1", 0x1000), ("maps_read_0_2", 1), ("program_1", 0x500), ("program_2", 0)):
@@ -190,7 +192,7 @@ def later(bench: Bench, after: Callable[[], bool]) -> threading.Thread:
     return thread
 
 
-def test_a_start_is_polled_until_it_is_idle(bench: Bench, ip: Any) -> None:
+def test_poll_ends_when_the_accelerator_is_idle(bench: Bench, ip: Any) -> None:
     ip.start(4, 2)
     assert (ip.idle, ip.may_write, bench.model.starts) == (False, True, 1)
     assert not ip.poll(0.01)
@@ -208,7 +210,7 @@ def test_a_start_is_polled_until_it_is_idle(bench: Bench, ip: Any) -> None:
     assert ip._seconds[4, 2] == 0.005  # it slept through the end, and sleeps half as long the next time
 
 
-def test_what_is_hopeless_is_not_waited_for(bench: Bench, ip: Any) -> None:
+def test_poll_and_interrupted_end_at_once_after_a_device_error(bench: Bench, ip: Any) -> None:
     ip.start(0, 1)
     ip.line = Line(bench.controller, Uio(bench.controller), 0)
     ip.device.trouble = "a decode error"
@@ -217,7 +219,7 @@ def test_what_is_hopeless_is_not_waited_for(bench: Bench, ip: Any) -> None:
     assert not asyncio.run(ip.interrupted(3600))
 
 
-def test_registers_are_told_by_name(bench: Bench, ip: Any) -> None:
+def test_state_names_the_registers_and_their_bits(bench: Bench, ip: Any) -> None:
     bench.model.write(0x04, 1)
     assert ip.state() == "CTRL 0x04 (AP_IDLE), first 0, count 0, current 0, IP_IER 0x0, IP_ISR 0x0"
     ip.enable_interrupt()
@@ -234,7 +236,7 @@ def test_registers_are_told_by_name(bench: Bench, ip: Any) -> None:
     assert ip.state().startswith("CTRL 0x00 (no bit set)")
 
 
-def test_what_stands_in_a_register_is_not_written_again(bench: Bench, ip: Any) -> None:
+def test_put_pointer_writes_only_changed_registers(bench: Bench, ip: Any) -> None:
     written: list[tuple[int, int]] = []
 
     def write(offset: int, value: int) -> None:
@@ -261,7 +263,7 @@ class Uio:
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_an_interrupt_is_waited_for_and_acknowledged(bench: Bench, ip: Any, lost: bool) -> None:
+def test_interrupted_acknowledges_an_interrupt_and_counts_a_lost_one(bench: Bench, ip: Any, lost: bool) -> None:
     """Check that a lost interrupt is counted as missed, and that the driver reads the registers instead."""
     if lost:
         bench.faults.inject(InjectedFault("lost interrupt", at=0))
@@ -284,7 +286,7 @@ def test_an_interrupt_is_waited_for_and_acknowledged(bench: Bench, ip: Any, lost
     assert bench.controller.values[0x1C] == 3
 
 
-def test_an_interrupt_that_does_not_come_has_its_time(bench: Bench, ip: Any) -> None:
+def test_interrupted_without_an_interrupt_ends_at_the_time_limit(bench: Bench, ip: Any) -> None:
     ip.enable_interrupt()
 
     async def frame() -> bool:

@@ -55,7 +55,9 @@ def environment(**more: str) -> dict[str, str]:
 
 @pytest.mark.pynq
 @pytest.mark.parametrize("style", ["tiny", "centre"])
-def test_an_accelerator_on_a_board_elsewhere(style: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_accelerator_on_a_remote_board_detects_streams_and_checks(
+    style: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """Run a server with the simulated board, and a client that reaches it over the network, in two processes."""
     pytest.importorskip("pynq.remote", reason="pynq drives boards elsewhere from version 4 on")
     folder = tmp_path / "design"

@@ -35,7 +35,7 @@ def board(tiny: Path, tmp_path: Path) -> Iterator[Any]:
     made.close()
 
 
-def test_a_cached_buffer_reaches_ddr_by_a_flush(board: Any) -> None:
+def test_cached_buffer_reaches_ddr_only_by_a_flush(board: Any) -> None:
     one = pynq.allocate((64,), np.uint8, cacheable=1, target=board)
     assert set(np.asarray(one)) == {0xA5}
     assert set(board.ddr(one.device_address, 64)) == {0x5A}, "nothing may rely on zeros, in either copy"
@@ -49,13 +49,13 @@ def test_a_cached_buffer_reaches_ddr_by_a_flush(board: Any) -> None:
     assert set(np.asarray(one)) == {4}
 
 
-def test_an_uncached_buffer_is_ddr_itself(board: Any) -> None:
+def test_uncached_buffer_writes_ddr_directly(board: Any) -> None:
     one = pynq.allocate((64,), np.uint8, cacheable=0, target=board)
     one[:] = 3
     assert set(board.ddr(one.device_address, 64)) == {3}
 
 
-def test_ddr_is_full_at_its_end_and_what_is_freed_is_given_again(board: Any) -> None:
+def test_simulated_ddr_refuses_allocations_when_full_and_reuses_freed_memory(board: Any) -> None:
     first = pynq.allocate((1 << 19,), np.uint8, cacheable=1, target=board)
     at = first.device_address
     second = pynq.allocate((1 << 19,), np.uint8, cacheable=1, target=board)
@@ -88,7 +88,7 @@ def test_registers_clear_on_read_and_toggle_on_write(board: Any) -> None:
     assert ip.read(ISR) == 0
 
 
-def test_the_buffers_of_an_accelerator_are_cached(tiny: Path, accelerator: Open) -> None:
+def test_accelerator_buffers_are_cached(tiny: Path, accelerator: Open) -> None:
     yolo = accelerator(tiny)
     for one in (yolo.buffers.inner, yolo.buffers.program, *yolo.buffers.weights, yolo.buffers.batches[0].input):
         before = yolo.device.ddr(one.device_address, 1)[0]

@@ -53,7 +53,7 @@ def test_newest_library_of_these_sources_is_found(folder: Path) -> None:
         find_library(folder, folder / "none.so")
 
 
-def test_library_of_other_sources_is_not_taken(folder: Path) -> None:
+def test_find_library_of_other_sources_is_refused(folder: Path) -> None:
     put(folder / "build", f"native-{sources_key(sources(folder))}-x.so", 0)
     find_library(folder, None)
     with (folder / "src" / "a.h").open("a") as file:
@@ -80,7 +80,7 @@ def test_key_depends_on_names_and_contents(tmp_path: Path) -> None:
     assert len(keys) == 6
 
 
-def test_what_build_makes_is_found(tiny: Path) -> None:
+def test_find_library_finds_the_library_of_build(tiny: Path) -> None:
     assert find_library(tiny, None) == build(tiny).absolute()
     assert Variant(trace=True).name == "native-trace"
 
@@ -97,7 +97,7 @@ def test_library_in_the_temporary_folder_is_found(
     assert find_library(folder, None) == made
 
 
-def test_temporary_folder_of_somebody_else_is_refused(
+def test_temporary_folder_of_another_user_is_refused(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Use a link, which may lead to a folder that another user can write."""

@@ -47,7 +47,7 @@ def check(results: list[Any], wanted: list[np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("wait", ["poll", "interrupt"])
-def test_a_thousand_frames_in_order_bit_for_bit(
+def test_stream_of_1000_frames_is_exact_and_in_order(
     tiny: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray], wait: str
 ) -> None:
     yolo = accelerator(tiny, wait=wait, threshold=SELDOM)
@@ -66,7 +66,7 @@ def test_a_thousand_frames_in_order_bit_for_bit(
         ("interrupt", {"systolic_top_0": 299, "axi_intc_0": 100}),
     ],
 )
-def test_a_frame_costs_at_most_five_register_writes(
+def test_stream_writes_at_most_five_registers_per_frame(
     tiny: Path,
     accelerator: Open,
     frames: list[np.ndarray],
@@ -87,7 +87,7 @@ def test_a_frame_costs_at_most_five_register_writes(
     assert sum(writes.values()) <= 5 * 100
 
 
-def test_pynqs_own_wait_for_the_interrupt_works_beside_ours(
+def test_interrupt_wait_of_pynq_does_not_disturb_the_driver(
     tiny: Path,
     accelerator: Open,
     frames: list[np.ndarray],
@@ -114,7 +114,7 @@ def test_pynqs_own_wait_for_the_interrupt_works_beside_ours(
 
 
 @pytest.mark.parametrize("kind", ["late interrupt", "lost interrupt", "double interrupt"])
-def test_no_interrupt_goes_wrong_enough_to_matter(
+def test_stream_with_faulty_interrupts_is_exact(
     tiny: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray], kind: str
 ) -> None:
     yolo = accelerator(tiny, wait="interrupt", threshold=SELDOM, timeout_s=5)
@@ -157,7 +157,7 @@ def test_no_interrupt_goes_wrong_enough_to_matter(
         ),
     ],
 )
-def test_what_ends_a_stream_is_raised_and_reset_cures_it(
+def test_stream_fault_is_raised_and_reset_repairs_it(
     tiny: Path,
     accelerator: Open,
     frames: list[np.ndarray],
@@ -186,7 +186,7 @@ def test_what_ends_a_stream_is_raised_and_reset_cures_it(
     assert yolo.device.allocations == buffers
 
 
-def test_a_missing_flush_shows_and_is_found(
+def test_stream_with_a_missing_flush_is_wrong_unless_verified(
     tiny: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
 ) -> None:
     yolo = accelerator(tiny, threshold=SELDOM)
@@ -201,7 +201,7 @@ def test_a_missing_flush_shows_and_is_found(
     check(list(yolo.stream(frames[AT:])), wanted[AT:])
 
 
-def test_a_hung_accelerator_is_not_started_again(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
+def test_detect_after_a_hang_is_refused(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
     yolo = accelerator(tiny, timeout_s=0.1)
     yolo.device.inject(faulty("hang"))
     with raises(AcceleratorError, reason="the accelerator did not finish within 0.1 s"):
@@ -211,7 +211,7 @@ def test_a_hung_accelerator_is_not_started_again(tiny: Path, accelerator: Open, 
     assert caught.value.state.startswith("stopped earlier (it did not finish within 0.1 s, in pass ")
 
 
-def test_a_hung_accelerator_leaves_the_simulation_library_to_others(
+def test_detect_of_another_accelerator_during_a_hang_succeeds(
     tiny: Path, accelerator: Open, frames: list[np.ndarray]
 ) -> None:
     hung, other = accelerator(tiny, timeout_s=0.1), accelerator(tiny)
@@ -226,7 +226,7 @@ def test_a_hung_accelerator_leaves_the_simulation_library_to_others(
     assert len(results) == 1, "it waits for the one that hangs"
 
 
-def test_one_user_at_a_time(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
+def test_detect_during_a_stream_is_refused(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
     yolo = accelerator(tiny, threshold=SELDOM)
     flow = yolo.stream(frames)
     next(flow)
@@ -236,7 +236,7 @@ def test_one_user_at_a_time(tiny: Path, accelerator: Open, frames: list[np.ndarr
     yolo.detect(frames[0])
 
 
-def test_a_live_frame_waits_for_the_one_before_it_at_most(
+def test_stream_of_a_live_source_has_at_most_one_waiting_frame(
     tiny: Path, accelerator: Open, frames: list[np.ndarray]
 ) -> None:
     """Check that at most one frame waits in addition to the frame in the accelerator."""
@@ -258,7 +258,7 @@ def test_a_live_frame_waits_for_the_one_before_it_at_most(
     assert [result.detections for result in yolo.stream(Live())][:3] == alone
 
 
-def test_overlaps_until_the_slowest_stage_bounds(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
+def test_stream_overlaps_its_stages_up_to_the_slowest(tiny: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
     yolo = accelerator(tiny, threshold=SELDOM, time_scale=1.0)
     # At 40 ms per frame, the other stages take little time in comparison.
     cycles = yolo.manifest.cycles / (yolo.manifest.clock_mhz * 1e6)

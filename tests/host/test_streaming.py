@@ -53,7 +53,7 @@ def buffers(count: int = 256) -> tuple[Any, Any]:
     return sent, received
 
 
-def test_frames_go_through(channel: StreamChannel) -> None:
+def test_exchange_of_50_frames_equals_the_expected_values(channel: StreamChannel) -> None:
     sent, received = buffers()
     for step in range(50):
         sent[1:] = np.arange(255) - 100 + step
@@ -61,7 +61,7 @@ def test_frames_go_through(channel: StreamChannel) -> None:
         assert np.array_equal(received, np.maximum(sent, 0))
 
 
-def test_a_stall_is_a_timeout_with_the_registers(channel: StreamChannel) -> None:
+def test_exchange_without_an_end_times_out_with_the_register_state(channel: StreamChannel) -> None:
     sent, received = buffers()
     sent[0] = 99
     with raises(AcceleratorError, remedy="call reset()") as caught:
@@ -96,7 +96,9 @@ class Stopped:
     sleep = staticmethod(time.sleep)
 
 
-def test_an_end_that_was_slept_through_is_no_timeout(channel: StreamChannel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exchange_accepts_an_end_found_after_the_time_limit(
+    channel: StreamChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock, kind = Stopped(), type(channel.dma.recvchannel)
     idle = kind.idle.fget
     monkeypatch.setattr("host.streaming.dma.time", clock)
@@ -107,7 +109,7 @@ def test_an_end_that_was_slept_through_is_no_timeout(channel: StreamChannel, mon
     assert np.array_equal(received, np.maximum(sent, 0))
 
 
-def test_too_long_a_packet_is_an_error(channel: StreamChannel) -> None:
+def test_exchange_of_a_too_long_packet_raises_accelerator_error(channel: StreamChannel) -> None:
     sent, received = buffers()
     sent[0] = 98
     with raises(AcceleratorError, reason="the DMA reports an error", remedy="call reset()") as caught:
@@ -118,13 +120,13 @@ def test_too_long_a_packet_is_an_error(channel: StreamChannel) -> None:
     assert channel.exchange(sent, received) == 512
 
 
-def test_a_frame_beyond_the_length_register_is_refused(channel: StreamChannel) -> None:
+def test_exchange_beyond_the_length_register_is_refused(channel: StreamChannel) -> None:
     channel.dma.buffer_max_size = 511
     with raises(RangeError, what="the number of bytes of a packet", got=512, low=1, high=511):
         channel.exchange(*buffers())
 
 
-def test_the_largest_packet_goes_and_each_buffer_counts(channel: StreamChannel) -> None:
+def test_exchange_of_the_largest_packet_checks_both_buffers(channel: StreamChannel) -> None:
     sent, received = buffers()
     channel.dma.buffer_max_size = 512
     assert channel.exchange(sent, received) == 512
@@ -134,7 +136,7 @@ def test_the_largest_packet_goes_and_each_buffer_counts(channel: StreamChannel) 
         channel.exchange(few, received)
 
 
-def test_says_how_many_bytes_came(channel: StreamChannel) -> None:
+def test_exchange_returns_the_number_of_received_bytes(channel: StreamChannel) -> None:
     _, received = buffers()
     few = pynq.allocate(8, np.int16, cacheable=1)
     few[:] = 5

@@ -76,7 +76,7 @@ def fault(kind: str, **options: Any) -> Any:
     return InjectedFault(kind, **options)
 
 
-def test_detects_what_the_golden_integers_say(design: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
+def test_detect_equals_the_golden_integers(design: Path, accelerator: Open, frames: list[np.ndarray]) -> None:
     yolo = accelerator(design)
     found = yolo.detect(frames[0])
     right = golden(frames[0].transpose(2, 0, 1))
@@ -111,7 +111,7 @@ def test_after_a_refused_picture_the_next_frame_is_right(
         assert np.array_equal(streamed.outputs[0], wanted[2])
 
 
-def test_a_generated_network_gives_the_golden_models_integers(tmp_path: Path, accelerator: Open) -> None:
+def test_generated_pipeline_equals_the_golden_model(tmp_path: Path, accelerator: Open) -> None:
     made = design_of(load_model("shapes"), "zcu104", "streaming", fps=200, search="greedy", estimated_fifos=True)
     made.write(tmp_path / "design")
     build(tmp_path / "design")
@@ -130,7 +130,7 @@ def test_a_generated_network_gives_the_golden_models_integers(tmp_path: Path, ac
         assert len(boxes) >= 2
 
 
-def test_the_pipeline_is_started_once_and_restarts_itself(
+def test_pipeline_is_started_once_and_restarts_itself(
     design: Path, tmp_path: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
 ) -> None:
     folder = shutil.copytree(design, tmp_path / "design")
@@ -148,7 +148,7 @@ def test_the_pipeline_is_started_once_and_restarts_itself(
     assert model.starts == 30 // 7 + 1
 
 
-def test_the_real_pynq_is_what_runs(design: Path, accelerator: Open) -> None:
+def test_accelerator_of_a_pipeline_uses_the_classes_of_pynq(design: Path, accelerator: Open) -> None:
     yolo = accelerator(design)
     assert type(yolo.overlay.axi_dma_0) is pynq.lib.dma.DMA
     assert type(yolo.ip).__mro__[2] is pynq.DefaultIP
@@ -162,7 +162,7 @@ def test_the_real_pynq_is_what_runs(design: Path, accelerator: Open) -> None:
     assert "AP_START AUTO_RESTART" in yolo.ip.state()
 
 
-def test_frames_stream_through_in_order_bit_for_bit(
+def test_stream_of_a_pipeline_is_exact_and_in_order(
     design: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
 ) -> None:
     yolo = accelerator(design, threshold=0.9995)
@@ -174,7 +174,7 @@ def test_frames_stream_through_in_order_bit_for_bit(
     assert yolo.device.allocations == held
 
 
-def test_a_stream_that_is_left_early_leaves_no_frame_behind(
+def test_stream_closed_early_leaves_no_frame_in_the_pipeline(
     design: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
 ) -> None:
     yolo = accelerator(design, sets=4, threshold=0.9995, timeout_s=20)
@@ -211,7 +211,7 @@ def test_a_stream_that_is_left_early_leaves_no_frame_behind(
         ),
     ],
 )
-def test_what_ends_a_stream_is_raised_and_reset_cures_it(
+def test_stream_fault_of_a_pipeline_is_raised_and_reset_repairs_it(
     design: Path,
     accelerator: Open,
     frames: list[np.ndarray],
@@ -244,7 +244,7 @@ def test_what_ends_a_stream_is_raised_and_reset_cures_it(
     assert yolo.device.allocations == held
 
 
-def test_every_tenth_frame_is_verified_whichever_of_two_ends_first(
+def test_verify_every_10_verifies_each_tenth_frame_in_any_order_of_ends(
     design: Path, accelerator: Open, frames: list[np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     yolo = accelerator(design, threshold=0.9995)
@@ -266,9 +266,7 @@ def test_every_tenth_frame_is_verified_whichever_of_two_ends_first(
     assert sorted(verified) == [9, 19, 29, 39]
 
 
-def test_a_library_that_was_compiled_for_other_words_is_refused(
-    design: Path, tmp_path: Path, accelerator: Open
-) -> None:
+def test_accelerator_with_a_library_of_other_words_is_refused(design: Path, tmp_path: Path, accelerator: Open) -> None:
     folder = shutil.copytree(design, tmp_path / "design")
     values = manifest_fields(folder)
     values["images"][0]["word_bytes"] = 512  # the same bytes in fewer words than the layer reads
@@ -278,7 +276,9 @@ def test_a_library_that_was_compiled_for_other_words_is_refused(
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_an_allocation_that_fails_leaves_nothing_behind(design: Path, accelerator: Open, number: int) -> None:
+def test_reset_of_a_pipeline_with_a_failed_allocation_frees_all_buffers(
+    design: Path, accelerator: Open, number: int
+) -> None:
     yolo = accelerator(design)
     yolo.device.inject(fault("allocation failure", at=number))
     with raises(AcceleratorError) as caught:
@@ -289,7 +289,7 @@ def test_an_allocation_that_fails_leaves_nothing_behind(design: Path, accelerato
     assert yolo.device.allocations == 5
 
 
-def test_an_upload_that_does_not_arrive_is_found(design: Path, accelerator: Open) -> None:
+def test_reset_of_a_pipeline_with_a_lost_upload_raises_mismatch_error(design: Path, accelerator: Open) -> None:
     yolo = accelerator(design)
     yolo.device.inject(fault("missing flush"))
     with raises(MismatchError, what="the checksum of data/weights_centre.bin in DDR, just uploaded,"):
@@ -298,7 +298,7 @@ def test_an_upload_that_does_not_arrive_is_found(design: Path, accelerator: Open
     yolo.verify()
 
 
-def test_check_compares_what_leaves(design: Path, tmp_path: Path, accelerator: Open) -> None:
+def test_check_compares_the_outputs_of_the_pipeline(design: Path, tmp_path: Path, accelerator: Open) -> None:
     report = accelerator(design).check()
     assert report.passed
     assert str(report) == f"centre: 1 layers, {6 * HEIGHT * WIDTH:,} integers: every bit equal to the golden model's"
@@ -315,7 +315,7 @@ def test_check_compares_what_leaves(design: Path, tmp_path: Path, accelerator: O
         accelerator(folder).check()
 
 
-def test_the_simulated_board_takes_the_designs_own_time(design: Path, accelerator: Open, frames: list[Any]) -> None:
+def test_time_scale_of_a_pipeline_uses_its_modelled_cycles(design: Path, accelerator: Open, frames: list[Any]) -> None:
     yolo = accelerator(design, time_scale=2000.0, threshold=0.9995)
     assert yolo.manifest.cycles == 1000
     assert yolo.device.pace.seconds(0, 1) == pytest.approx(0.02)  # 1000 cycles at 100 MHz, 2000 times slower
@@ -323,7 +323,9 @@ def test_the_simulated_board_takes_the_designs_own_time(design: Path, accelerato
     assert "whose frame takes 0.010 ms (modelled cycles at 100 MHz, a target)" in yolo.label
 
 
-def test_a_zynq_7000_where_pynq_can(tmp_path: Path, accelerator: Open, frames: list[Any], wanted: list[Any]) -> None:
+def test_pipeline_on_a_zynq_7000_detects_or_refuses_pynq_4_0(
+    tmp_path: Path, accelerator: Open, frames: list[Any], wanted: list[Any]
+) -> None:
     folder = make_by_hand(tmp_path / "design", "pynq-z2")
     if pynq.__version__.startswith("4.0"):
         with raises(UnsupportedError, remedy="use pynq 3.1.2 for such a board") as caught:

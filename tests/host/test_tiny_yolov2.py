@@ -20,7 +20,7 @@ from tests.support.host.hardware import Open, described
 pytestmark = [pytest.mark.pynq, pytest.mark.engine]
 
 
-def test_every_integer_of_its_head_is_the_golden_models(tmp_path: Path, accelerator: Open) -> None:
+def test_detect_and_layers_of_tiny_yolov2_equal_the_golden_model(tmp_path: Path, accelerator: Open) -> None:
     picture = sample_pictures()[0]
     model = load_model("tiny-yolov2-voc", seed=1)
     made = design_of(model, load("zcu104"), calibrate=Calibration((picture,)))

@@ -41,7 +41,7 @@ def test_tiles_are_as_large_as_they_may_be() -> None:
 
 
 @pytest.mark.parametrize("orientation", range(1, 10))
-def test_turned_as_pillow_turns_it(orientation: int) -> None:
+def test_turned_picture_equals_exif_transpose_of_pillow(orientation: int) -> None:
     """Use 3 × 2 and 2 × 3 pixels, so that exchanged sides are found. The value 9 is not an orientation."""
     for width, height in ((3, 2), (2, 3)):
         values = np.arange(3 * width * height, dtype=np.uint8).reshape(height, width, 3)
@@ -64,14 +64,14 @@ def test_turned_as_pillow_turns_it(orientation: int) -> None:
         )
     ),
 )
-def test_deep_grey_keeps_its_high_byte_and_floats_their_whole_part(mode: str, value: float, grey: int) -> None:
+def test_upright_pixels_keep_the_high_byte_of_deep_grey_and_clip_floats(mode: str, value: float, grey: int) -> None:
     image = Image.fromarray(np.full((2, 3), value, {"I;16": np.uint16, "I": np.int32, "F": np.float32}[mode]))
     assert image.mode == mode
     assert upright_pixels(image).tolist() == [[[grey] * 3] * 3] * 2
 
 
 @pytest.mark.parametrize("alpha", [0, 1, 127, 128, 254, 255])
-def test_what_is_transparent_is_mixed_with_white(alpha: int) -> None:
+def test_upright_pixels_mix_transparent_colours_with_white(alpha: int) -> None:
     colour = (200, 100, 0)
     pixels = upright_pixels(Image.new("RGBA", (1, 1), (*colour, alpha)))
     for value, mixed in zip(colour, pixels[0, 0].tolist(), strict=True):
