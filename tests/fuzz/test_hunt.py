@@ -26,6 +26,10 @@ def crashes(path: Path) -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
+def is_killed(path: Path) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def leaves(path: Path) -> None:
     os._exit(3)
 
@@ -49,6 +53,7 @@ def tells_too_much(path: Path) -> None:
 PLANTED: dict[str, tuple[Callable[[Path], None], str]] = {
     "raises": (raises, "KeyError"),
     "crashes": (crashes, "dies of SIGSEGV"),
+    "is killed": (is_killed, "is killed"),
     "leaves": (leaves, "exits"),
     "takes memory": (takes_memory, "MemoryError"),
     "writes elsewhere": (writes_elsewhere, "writes /dev/shm/systolic-planted"),
@@ -70,6 +75,18 @@ def test_hunt_planted_defect_is_found_and_shrunk(name: str, tmp_path: Path, capf
     assert f"planted: case 1: {kind}" in capfd.readouterr().out
     (case,) = tmp_path.glob("*.case")
     assert case.read_bytes() == b"!"
+
+
+def test_hunt_slow_file_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(path: Path) -> None:
+        while True:
+            pass
+
+    monkeypatch.setattr("tests.fuzz.files.hunt.MOST_SECONDS", 0.1)
+    target = Target("planted", lambda: (GOOD,), (flip,), read)
+    assert hunt(target, Campaign(seed=1, cases=1, seconds=None, failures=tmp_path)) == 1
+    (text,) = tmp_path.glob("*.txt")
+    assert "\nhangs\n" in text.read_text("utf-8")
 
 
 def test_hunt_refused_file_is_not_a_defect(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import islice
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from tests.fuzz.networks.draw import draw_case
 from tests.fuzz.networks.planted import PLANTS, try_planted
 from tests.fuzz.networks.prepare import drawn_schedule
 from tests.fuzz.networks.run import Tally, run
-from tests.fuzz.networks.shrink import shrunk_by
+from tests.fuzz.networks.shrink import shrunk_by, smaller_cases
 from tests.fuzz.networks.trial import Outcome, try_case
 from tests.support.executed import executed
 from tests.support.onnx.decoder import decoder
@@ -248,6 +249,19 @@ def test_shrunk_by_failure_of_darknet_route_keeps_only_the_route() -> None:
     case = next(c for c in darknet if attempt(c) is failure and c.layers >= 8)
     smaller = shrunk_by(case, failure, attempt)
     assert [kind for kind, _ in smaller.network["sections"]] == ["net", "route"]
+
+
+@pytest.mark.parametrize("kind", ["shortcut", "sam", "scale_channels"])
+def test_smaller_cases_renumber_the_layer_that_a_section_reads(kind: str) -> None:
+    """Remove each layer in turn. The reader then reads the same layer as before, or the one before a removed layer."""
+    layers = [["convolutional", {"filters": number}] for number in range(1, 5)]
+    sections = [["net", {}], *layers, [kind, {"from": "-3"}]]
+    case = replace(draw_case(2, 0), network={"form": "darknet", "sections": sections})
+    read = []
+    for smaller in islice(smaller_cases(case), 1, 5):  # without the fourth layer, the third, the second and the first
+        *left, (_, options) = smaller.network["sections"][1:]
+        read.append(left[int(options["from"])][1]["filters"])
+    assert read == [2, 2, 1, 2]
 
 
 def test_shrunk_by_other_failure_is_not_accepted() -> None:

@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 
 from tests.fuzz.campaign import Campaign
-from tests.fuzz.files.judge import MOST_SECONDS, Defect, Watch, judge, limit_memory
+from tests.fuzz.files.judge import MOST_SECONDS, Defect, Watch, death, judge, limit_memory
 from tests.fuzz.files.shrink import shrunk
 from tests.fuzz.files.target import Target
 
@@ -96,7 +96,7 @@ def _work(found: Hunt, first: int) -> int | None:
             _child(found, first, folder, state, write_end)
         os.close(write_end)
         try:
-            status = _watch(found, child, state, read_end)
+            status, late = _watch(found, child, state, read_end)
         finally:
             os.close(read_end)
             shutil.rmtree(folder, ignore_errors=True)
@@ -106,9 +106,8 @@ def _work(found: Hunt, first: int) -> int | None:
     if code == _DONE:
         return None
     if code != _MORE:
-        kind = "hangs" if code == -signal.SIGKILL else f"dies of {signal.Signals(-code).name}" if code < 0 else "exits"
         found.cases += 1
-        found.note(number, Defect(kind, f"the worker ended with {code}"))
+        found.note(number, death(code, late))
     return int(number) + 1
 
 
@@ -117,10 +116,10 @@ def _quick_folder() -> str | None:
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
-def _watch(found: Hunt, child: int, state: mmap.mmap, read_end: int) -> int:
-    """Wait for the end of a worker, and return its exit status. It is killed if a case takes too long."""
+def _watch(found: Hunt, child: int, state: mmap.mmap, read_end: int) -> tuple[int, bool]:
+    """Wait for a worker to end. Return its exit status, and whether it was killed because a case took too long."""
     waiting = b""
-    ended = False
+    ended = late = False
     while True:
         ready, _, _ = select.select([read_end], [], [], 0.2)
         if ready:
@@ -130,8 +129,9 @@ def _watch(found: Hunt, child: int, state: mmap.mmap, read_end: int) -> int:
         _, begun, _ = _STATE.unpack(state[:])
         if begun and _cpu_seconds(child) - begun > MOST_SECONDS:
             os.kill(child, signal.SIGKILL)
+            late = True
         if ended:
-            return os.waitpid(child, 0)[1]
+            return os.waitpid(child, 0)[1], late
 
 
 def _cpu_seconds(process: int) -> float:

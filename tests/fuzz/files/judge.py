@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import sys
 import traceback
 from dataclasses import dataclass
@@ -44,6 +45,25 @@ class Defect:
 
     kind: str
     text: str
+
+
+HANGS = "hangs"
+
+
+def death(code: int, late: bool) -> Defect:
+    """Return the defect of a process that ended with the exit code ``code``, −9 for SIGKILL, before it reported.
+
+    Args:
+        late: Whether the campaign killed the process because it took too long.
+    """
+    text = f"the process ended with {code}"
+    if code >= 0:
+        return Defect("exits", text)
+    if code != -signal.SIGKILL:
+        return Defect(f"dies of {signal.Signals(-code).name}", text)
+    if late:
+        return Defect(HANGS, f"{text}: it was killed because it took more than {MOST_SECONDS:g} s")
+    return Defect("is killed", f"{text}: the campaign did not kill it. The kernel may have, for lack of memory")
 
 
 class Watch:

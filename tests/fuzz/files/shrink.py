@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.fuzz.files.judge import MOST_SECONDS, Defect, Watch, judge, limit_memory
+from tests.fuzz.files.judge import HANGS, MOST_SECONDS, Defect, Watch, death, judge, limit_memory
 from tests.fuzz.files.target import Target
 
 MOST_TRIES = 200
@@ -21,7 +21,7 @@ SMALL = 1 << 16
 
 def shrunk(target: Target, data: bytes, defect: Defect) -> bytes:
     """Return a smaller file with the same defect, by removing smaller and smaller parts."""
-    if defect.kind == "hangs" or len(data) > SMALL:
+    if defect.kind == HANGS or len(data) > SMALL:
         return data
     tries, size = 0, max(1, len(data) // 2)
     while size and tries < MOST_TRIES:
@@ -56,25 +56,21 @@ def kind_of(target: Target, data: bytes) -> str:
             answer.write_text(defect.kind if defect is not None else "", "utf-8")
         finally:
             os._exit(0)
-    status = _ended(child)
+    status, late = _ended(child)
     try:
         code = os.waitstatus_to_exitcode(status)
-        if code == -signal.SIGKILL:
-            return "hangs"
-        if code < 0:
-            return f"dies of {signal.Signals(-code).name}"
-        return answer.read_text("utf-8") if answer.is_file() else "exits"
+        return answer.read_text("utf-8") if code == 0 and answer.is_file() else death(code, late).kind
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _ended(child: int) -> int:
-    """Return the exit status of a child process, which is killed if it takes too long."""
+def _ended(child: int) -> tuple[int, bool]:
+    """Return the exit status of a child process, and whether it was killed because it took too long."""
     until = time.monotonic() + 3 * MOST_SECONDS
     while time.monotonic() < until:
         process, status = os.waitpid(child, os.WNOHANG)
         if process:
-            return status
+            return status, False
         time.sleep(0.001)
     os.kill(child, signal.SIGKILL)
-    return os.waitpid(child, 0)[1]
+    return os.waitpid(child, 0)[1], True

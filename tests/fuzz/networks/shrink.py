@@ -18,6 +18,9 @@ NEEDED = {"format", "name", "type", "filters", "kernel", "size", "weight_bits", 
 NEEDED |= {"width", "channels", "anchors", "classes", "num", "group_id", "output"}
 """Keys that are never left out, because a network without them is invalid."""
 
+REFERENCES = {"route": ("layers",), "shortcut": ("from",), "sam": ("from",), "scale_channels": ("from",)}
+"""The options of darknet sections that name other layers by index."""
+
 PLAIN: dict[str, Any] = {
     "batch": 1,
     "stay": 0.0,
@@ -105,7 +108,10 @@ def _rename(layer: dict[str, Any], gone: str | None, source: str) -> None:
 
 
 def _fewer_sections(network: Any) -> Iterator[dict[str, Any]]:
-    """Yield the network without one section. Routes and shortcuts get absolute indices, which are renumbered."""
+    """Yield the network without one section. Its readers read the layer before it.
+
+    The indices in ``REFERENCES`` become absolute, and follow the layers that they name.
+    """
     sections = _absolute(network["sections"])
     for number in reversed(range(1, len(sections))):
         remaining = copy.deepcopy([section for index, section in enumerate(sections) if index != number])
@@ -119,7 +125,8 @@ def _fewer_sections(network: Any) -> Iterator[dict[str, Any]]:
 
 
 def _references(kind: str) -> tuple[str, ...]:
-    return {"route": ("layers",), "shortcut": ("from",)}.get(kind, ())
+    """Return the options of a section whose values are indices of layers."""
+    return REFERENCES.get(kind, ())
 
 
 def _absolute(sections: Any) -> list[Any]:
