@@ -10,7 +10,6 @@ bits. LUT counts are therefore Yosys' and not Vivado's. DSPs and memories follow
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import tempfile
@@ -36,6 +35,7 @@ from systolic.cli.progress import StatusLine
 from systolic.execution.verilate import is_rtl, modules
 from systolic.report.tables import Cell, table
 from systolic.styles.systolic.simulate import SystolicDesign, open_design
+from tools.parser import Parser
 
 LUT_RAMS = {"RAM32M16": 8, "RAM64M8": 8, "RAM32M": 4, "RAM64M": 4, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4}
 LUT_RAMS |= {"RAM32X16DR8": 8, "RAM64X8SW": 8, "RAM256X1D": 8, "SRL16E": 1, "SRLC32E": 1}
@@ -216,7 +216,7 @@ def _reason(impl: str, part: str, ours: int, theirs: int) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a row per module, and the comparison. Return 1 if a DSP or memory count differs without a known reason."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.counts", description=__doc__.splitlines()[0])
+    parser = Parser(prog="python -m benchmarks.counts", description=__doc__.splitlines()[0])
     parser.add_argument(
         "folder", type=Path, metavar="DIR", help="folder of a design that was generated with --engine rtl"
     )

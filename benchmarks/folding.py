@@ -17,7 +17,6 @@ import os
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
 
-import argparse
 import sys
 import time
 from collections.abc import Iterator
@@ -31,6 +30,7 @@ from scheduler.streaming.result import FoldingResult, Goal
 from scheduler.streaming.search import annealing, exact, greedy, infeasible
 from scheduler.streaming.search.candidates import Options
 from scheduler.streaming.search.space import Space, space_of
+from tools.parser import Parser
 
 NETWORKS = ("ultranet", "cnv-w1a1", "mobilenet-w4a4")
 CLOCKS = {"zcu104": 200.0, "ultra96-v2": 200.0, "pynq-z2": 100.0}
@@ -56,7 +56,7 @@ COLUMNS = (
 
 def main() -> None:
     """Print the table. End with an error if another search beats the exact one."""
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     parser.add_argument(
         "networks", nargs="*", metavar="NETWORK", default=NETWORKS, help="built-in networks (default: all three)"
     )

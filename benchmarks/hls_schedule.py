@@ -7,7 +7,6 @@ The output is the tables of docs/reference/hls_schedule_loops.md, which ``--page
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from typing import Any
 from boards.errors import FileAccessError
 from hls_schedule.check import CheckedLoop, ToolOptions, read_sources
 from systolic.cli.progress import StatusLine
+from tools.parser import Parser
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -189,7 +189,7 @@ def _markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.hls_schedule", description=__doc__.splitlines()[0])
+    parser = Parser(prog="python -m benchmarks.hls_schedule", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="DIR", help="the folder with the clones")
     parser.add_argument("--project", metavar="NAME", help="take only this project")
     parser.add_argument("--page", action="store_true", help="write the tables into the documentation")

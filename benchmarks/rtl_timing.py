@@ -8,7 +8,6 @@ module it holds the SystemVerilog (``NAME.futil-vanilla.v``) and Vivado's report
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import statistics
@@ -25,6 +24,7 @@ from rtl_timing.synthesis import module_of
 from rtl_timing.yosys import read, run
 from systolic.cli.progress import StatusLine
 from systolic.report.tables import table
+from tools.parser import Parser
 
 GRADE = "-1 0.85"
 SUFFIX = ".futil-vanilla"
@@ -89,7 +89,7 @@ def slowest(source: Path, top: str) -> TimingPath:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a row per module, and the distribution of the error."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.rtl_timing", description=__doc__.splitlines()[0])
+    parser = Parser(prog="python -m benchmarks.rtl_timing", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder with the RTL sources and Vivado's reports")
     options = parser.parse_args(arguments)
     with StatusLine() as status:

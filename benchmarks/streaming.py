@@ -11,7 +11,6 @@ The run fails if a bit is wrong, or if the traced interval is more than 0.1 % ab
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
@@ -43,6 +42,7 @@ from systolic.styles.streaming.mapping import StreamingMapping
 from systolic.styles.streaming.measure import cycle_report, trace_design
 from systolic.styles.streaming.simulate import StreamingDesign, open_design, simulate
 from systolic.trace.report import board_memory
+from tools.parser import Parser
 
 BALANCE = 102_400 + unit_depth(72)
 """Target in cycles: the steps of its units, and the cycles in which they drain after a frame."""
@@ -105,7 +105,7 @@ class Measured:
 
 def main() -> None:
     """Print a table for each case. End with an error if a case is wrong, or slower than its slowest block."""
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     for case in CASES:
         parser.add_argument(f"--{case}", action="store_true", help="measure this case (default: all cases)")
     parser.add_argument("--ap-int", action="store_true", help="also execute with the vendor's ap_int types")

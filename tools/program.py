@@ -14,6 +14,7 @@ from itertools import groupby
 from pathlib import Path
 
 from contract.program import ADDED_GROUP, GROUPS, PASS_WORDS, Group
+from tools.parser import Parser
 
 HEADER = Path(__file__).resolve().parents[1] / "hls_templates" / "systolic" / "pass.h"
 COMMENT, CONTINUED = 21, 108
@@ -27,7 +28,7 @@ EXAMPLE = """example:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command. Return 1 if the header differs."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m tools.program",
         description="Compare the words of a pass in pass.h with contract/program.py, or renew them.",
         epilog=EXAMPLE,

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from tools.parser import Parser
+
 ROOMS = (
     "boards",
     "cnn",
@@ -76,7 +78,7 @@ class Unit:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the sheets of the command line's commits; 1 if too few units changed."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m tools.reading",
         description="Draw units of the code before and after a change, for readers who have never seen it.",
         epilog=EXAMPLE,

@@ -29,6 +29,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from tools.parser import Parser
+
 HERE = Path(__file__).parent
 RECORD = HERE / "surface.json"
 NETWORKS = HERE / "digests" / "networks"
@@ -412,7 +414,7 @@ def without_slow(recorded: Surface) -> Surface:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command. Return 1 if the structure differs."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m tools.surface",
         description="Compare commands, options, JSON keys, file names and signatures with the record.",
         epilog=EXAMPLE,

@@ -38,7 +38,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m hls_templates.lint",
         description="Find faults in HLS C++ that otherwise only Vitis HLS would report.",
         epilog=_EPILOG,
+        add_help=False,
     )
+    parser.add_argument("-h", "--help", action="help", help="Show this help and exit")
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="C++ sources and headers of one design")
     parser.add_argument("--top", default="", metavar="NAME", help="the top function; omit it if all files are headers")
     parser.add_argument("--rules", action="store_true", help="print the table of all rules and exit")

@@ -76,11 +76,16 @@ def parse_json(data: bytes, source: str) -> Any:
     return json_text.parse_json(data, source, remedy="copy or generate the design again", finite=True)
 
 
-def from_json(kind: type[T], values: object, place: str = "") -> T:
-    """Return an instance of the dataclass ``kind`` from a JSON object; ``place`` is the object's place in the file, for
-    errors.
+def from_json(
+    kind: type[T], values: object, place: str = "", places: Mapping[str, str] = types.MappingProxyType({})
+) -> T:
+    """Return an instance of the dataclass ``kind`` from a JSON object.
 
     Errors have the place of the wrong value as ``where``.
+
+    Args:
+        place: The object's place in the file.
+        places: {field: place in the file} of the fields whose place is not ``place.field``.
 
     Raises:
         InvalidValueError: A value has the wrong type.
@@ -95,10 +100,12 @@ def from_json(kind: type[T], values: object, place: str = "") -> T:
     hints = _hints(cast(Any, kind))
     read = {}
     for key in _fields(cast(Any, kind)):
+        where = places.get(key.name, f"{place}.{key.name}".lstrip("."))
         if key.name in values:
-            read[key.name] = _value(hints[key.name], values[key.name], f"{place}.{key.name}".lstrip("."))
+            read[key.name] = _value(hints[key.name], values[key.name], where)
         elif not key.metadata.get("optional"):
-            raise MissingValueError(f"{key.name!r}", where=place)
+            owner, _, name = where.rpartition(".")
+            raise MissingValueError(f"{name!r}", where=owner)
     try:
         return kind(**read)
     except SystolicError as error:  # raised by the dataclass, which does not know its place in the file

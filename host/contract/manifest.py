@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -68,6 +69,15 @@ def as_fields(values: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**given, "input": _only(network, "inputs", "networks[0]")}
 
 
+def _places(kind: type[Manifest], version: int) -> dict[str, str]:
+    """Return {field: its place in manifest.json} of the fields that version 3 does not write at the top."""
+    if version == 2:
+        return {}
+    renamed = {"network": "name", "input": "inputs[0]"}
+    names = (field.name for field in fields(kind) if field.name not in BITSTREAM)
+    return {name: f"networks[0].{renamed.get(name, name)}" for name in names}
+
+
 def _only(values: Mapping[str, Any], key: str, place: str) -> Mapping[str, Any]:
     """Return the only object in the list at ``key`` of a JSON object.
 
@@ -85,11 +95,11 @@ def _only(values: Mapping[str, Any], key: str, place: str) -> Mapping[str, Any]:
     return elements[0]
 
 
-def as_version_3(fields: Mapping[str, Any]) -> dict[str, Any]:
+def as_version_3(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a manifest's dataclass as the JSON keys of version 3 that follow "style"."""
-    bitstream = {key: fields[key] for key in BITSTREAM if key in fields}
+    bitstream = {key: values[key] for key in BITSTREAM if key in values}
     network: dict[str, Any] = {}
-    for key, value in fields.items():
+    for key, value in values.items():
         if key == "network":
             network["name"] = value
         elif key == "input":
@@ -136,7 +146,8 @@ def parse_manifest(values: object, source: str) -> Manifest:
         raise DamagedFileError(source, "is not the manifest of a generated design", remedy=remedy)
     check_version(values, source)
     try:
-        manifest = from_json(_kind(values.get("style")), as_fields(values))
+        kind = _kind(values.get("style"))
+        manifest = from_json(kind, as_fields(values), places=_places(kind, values["version"]))
         manifest.validate()
     except SystolicError as error:
         raise error.at(source, "generate the design again") from error

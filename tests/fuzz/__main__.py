@@ -1,11 +1,11 @@
 """`python -m tests.fuzz TARGET`: run one campaign. The exit status is 1 if a defect is found."""
 
-import argparse
 import importlib
 import sys
 from pathlib import Path
 
 from tests.fuzz.campaign import Campaign
+from tools.parser import Parser
 
 # Name → module, or module:function. The function, by default `run(campaign: Campaign) -> int`, prints a summary and
 # returns the number of defects.
@@ -46,7 +46,7 @@ TARGETS: dict[str, str] = {
 
 def main() -> int:
     """Run the campaign that the command line names."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser = Parser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("target", choices=sorted(TARGETS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cases", type=int, help="limit for the number of cases")

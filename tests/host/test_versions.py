@@ -53,7 +53,7 @@ def test_manifest_of_version_3_keeps_bitstream_and_network_apart(style: str) -> 
         ("networks", [], RangeError, {"what": "the number of networks", "got": 0, "low": 1, "high": 1}),
         ("networks", [{}, {}], RangeError, {"what": "the number of networks", "got": 2, "low": 1, "high": 1}),
         ("networks.0", 7, InvalidValueError, {"where": "manifest.json: networks[0]", "required": "an object"}),
-        ("networks.0.name", ..., MissingValueError, {"what": "'network'"}),
+        ("networks.0.name", ..., MissingValueError, {"where": "manifest.json: networks[0]", "what": "'name'"}),
         ("networks.0.inputs", ..., MissingValueError, {"where": "manifest.json: networks[0]", "what": "'inputs'"}),
         ("networks.0.inputs", [{}, {}], RangeError, {"what": "the number of inputs", "got": 2}),
         ("networks.0.inputs.0", [], InvalidValueError, {"where": "manifest.json: networks[0].inputs[0]"}),
@@ -65,6 +65,26 @@ def test_manifest_without_one_network_and_input_is_refused(
 ) -> None:
     with raises(kind, **fields):
         parse_manifest(changed(written(style), path, value), "manifest.json")
+
+
+@pytest.mark.parametrize(
+    ("field", "place"),
+    [
+        ("clock_mhz", "clock_mhz"),
+        ("name", "networks[0].name"),
+        ("inputs.0.height", "networks[0].inputs[0].height"),
+        ("layers.0.output.height", "networks[0].layers[0].output.height"),
+    ],
+)
+@pytest.mark.parametrize("style", STYLES)
+def test_error_of_a_value_names_its_place_in_the_file(style: str, field: str, place: str) -> None:
+    """Change one value to null in a file of each version. The error names the place that the file has."""
+    new = field if field in BITSTREAM else f"networks.0.{field}"
+    with raises(InvalidValueError, where=f"manifest.json: {place}", got=None):
+        parse_manifest(changed(written(style), new, None), "manifest.json")
+    old = field.replace("name", "network").replace("inputs.0", "input")
+    with raises(InvalidValueError, where=f"manifest.json: {old.replace('.0', '[0]')}", got=None):
+        parse_manifest(changed(stored(style), old, None), "manifest.json")
 
 
 @pytest.mark.parametrize("style", STYLES)

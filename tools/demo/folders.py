@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable
 from io import BytesIO
@@ -12,6 +11,7 @@ from PIL import Image
 
 from host.whole_file import write_whole
 from tools.demo.scenes import Scene, letterboxed, lone
+from tools.parser import Parser
 
 EXAMPLE = "example: python -m tools.demo.folders /tmp/scenes --count 2000 --first 30000000"
 SIZE = 160
@@ -49,7 +49,7 @@ def label_lines(scene: Scene) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line."""
-    parser = argparse.ArgumentParser("python -m tools.demo.folders", description=__doc__, epilog=EXAMPLE)
+    parser = Parser("python -m tools.demo.folders", description=__doc__, epilog=EXAMPLE)
     parser.add_argument("folder", type=Path, help="output folder")
     parser.add_argument("--count", type=int, default=2000, help="number of scenes (%(default)s)")
     parser.add_argument("--first", type=int, default=30_000_000, help="seed of the first scene (%(default)s)")

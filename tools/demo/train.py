@@ -5,7 +5,6 @@ This module, ``network`` and ``batches`` need PyTorch (the extra ``train``). The
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -22,6 +21,7 @@ from tools.demo.batches import Pool, draw_many, to_batch
 from tools.demo.darknet_files import write_model
 from tools.demo.network import GRID, build_network
 from tools.demo.scenes import Scene
+from tools.parser import Parser
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]
@@ -144,7 +144,7 @@ def _step(
 def parse(arguments: list[str]) -> Settings:
     """Return the settings of a command line. Exit with help if the command line is wrong."""
     defaults = Settings(Path("shapes"))
-    parser = argparse.ArgumentParser("python -m tools.demo.train", description=__doc__, epilog=EXAMPLE)
+    parser = Parser("python -m tools.demo.train", description=__doc__, epilog=EXAMPLE)
     parser.add_argument(
         "--out", type=Path, default=defaults.out, help="folder for cfg, weights and names (%(default)s)"
     )

@@ -15,6 +15,7 @@ from tools.digests.design import generate, mapping_file, searched
 from tools.digests.execution import Facts, executed, quick_builds
 from tools.digests.record import RECORD, Digests, Record, source_digests
 from tools.digests.table import DESIGNS, Row
+from tools.parser import Parser
 
 EXAMPLE = """example:
   python -m tools.digests check --sources           compare the generated files; needs no compiler, a few seconds
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m tools.digests",
         description="Compare generated sources, executed integers and cycles of small designs with the record.",
         epilog=EXAMPLE,

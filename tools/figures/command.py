@@ -15,6 +15,7 @@ from tools.figures import rooms
 from tools.figures.examples import EXAMPLES
 from tools.figures.folder import Folder, prepare
 from tools.figures.sentences import SENTENCES, Difference, differences, renewed
+from tools.parser import Parser
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = Path(__file__).parent / "figures.json"
@@ -31,7 +32,7 @@ EPILOG = """example:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command. Return 1 if a page or a picture differs from the record."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m tools.figures",
         description="Make the figures and pictures of README and docs by running the commands that they show.",
         epilog=EPILOG,

@@ -17,6 +17,7 @@ from tools.mutants import record
 from tools.mutants.reach import FOLDER
 from tools.mutants.reach import read as read_reach
 from tools.mutants.trial import BUDGETS, ROOT, Copy, Patch, StalePatchError, judges, read_patch
+from tools.parser import Parser
 
 HERE = Path(__file__).parent
 MEASURED = ROOT / ".mutation" / "reach"
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m tools.mutants",
         description="Try small faults, kept as patches, on the tests that may notice them.",
         epilog=EXAMPLE,

@@ -18,6 +18,7 @@ from tools.mutation.mutants import Mutant, sample
 from tools.mutation.reach import Reach, measure, read
 from tools.mutation.survivors import ALIVE, read_outcomes, report, write_outcomes
 from tools.mutation.trials import Outcome, Trials
+from tools.parser import Parser
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / ".mutation" / "outcomes.json"
@@ -66,7 +67,7 @@ def _is_fresh(path: Path, room: str) -> bool:
 
 def main() -> int:
     """Try mutants of the files that the command line names."""
-    parser = argparse.ArgumentParser(prog="python -m tools.mutation", description=__doc__)
+    parser = Parser(prog="python -m tools.mutation", description=__doc__)
     parser.add_argument(
         "places",
         nargs="+",

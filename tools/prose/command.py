@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tools.parser import Parser
 from tools.prose.rooms import CLEAN, is_allowed
 from tools.prose.rules import Finding, findings
 from tools.prose.texts import texts_of
@@ -23,7 +24,7 @@ EXAMPLE = """example:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command; return 1 if there are findings."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m tools.prose",
         description="Find words and sentences that a reader of the field stumbles over.",
         epilog=EXAMPLE,
