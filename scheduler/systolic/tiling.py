@@ -36,6 +36,9 @@ ORDERS = ("weights-resident", "inputs-resident", "streamed")
 - streamed: Neither of them stays. Row tiles are the outer loop, and the weights are read from DDR once per row tile.
 """
 
+STORED_SUMS_DISTANCE = 2
+"""The fewest steps of the Saver from the write of a stored sum to its read in the row tile below (pool.h)."""
+
 MAX_COLUMN_TILES = 8
 """The maximum number of column tiles of a layer.
 
@@ -155,6 +158,15 @@ TILING_RULES = (
             tiling.columns.width,
             "the whole width, because every column of a pool of stride 1 needs its right neighbour",
             (shape.out_width,),
+        ),
+    ),
+    TilingRule(
+        lambda shape, tiling, rows: not _stores_sums(shape, rows) or _pool_steps(shape, tiling) >= STORED_SUMS_DISTANCE,
+        lambda shape, tiling, rows: InvalidValueError(
+            "tile_columns",
+            tiling.columns.width,
+            "a width without a tile of one column, whose pool would read a sum of the row tile above before its write",
+            remedy="take another tile_columns, or an even number of rows",
         ),
     ),
 )
@@ -311,5 +323,17 @@ def _kept_sums(shape: LayerShape, rows: int, tiling: Tiling) -> int:
 
     They are 0 if no pool window extends over two row tiles.
     """
-    straddles = shape.pool_size > 1 and shape.out_height > rows and (shape.pool_stride == 1 or rows % 2 == 1)
-    return ceil_div(tiling.columns.width, shape.pool_stride) if straddles else 0
+    return ceil_div(tiling.columns.width, shape.pool_stride) if _stores_sums(shape, rows) else 0
+
+
+def _stores_sums(shape: LayerShape, rows: int) -> bool:
+    """Return whether a window of the layer's pool extends over two row tiles."""
+    return shape.pool_size > 1 and shape.out_height > rows and (shape.pool_stride == 1 or rows % 2 == 1)
+
+
+def _pool_steps(shape: LayerShape, tiling: Tiling) -> int:
+    """Return the fewest steps that the Saver's pool takes for a tile: one per column, and one more at stride 1.
+
+    A column takes more steps if more rows leave than are saved at once.
+    """
+    return tiling.columns.last_width + (shape.pool_stride == 1)

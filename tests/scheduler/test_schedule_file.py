@@ -31,7 +31,7 @@ from tests.support.errors import faults_of, raises, raises_among
 from tests.support.quantised import Builder
 from tests.support.schedules import first_fit
 
-NETWORK = Builder(3, 40, 60).conv(16, 3).pool().conv(24, 3).pool(1).conv(8, 1).network("edited")
+NETWORK = Builder(3, 40, 61).conv(16, 3).pool().conv(24, 3).pool(1).conv(8, 1).network("edited")
 ARRAY = Array(5, 8, 8, row_depth=1024, weight_depth=1024, kept_depth=512, chunk=8, channel_tiles=16)
 TEXT = to_json(first_fit(NETWORK, ARRAY))
 
@@ -65,15 +65,15 @@ def test_schema_accepts_saved_schedules() -> None:
 
 def test_schedule_file_edit_by_hand_is_read() -> None:
     values = json.loads(TEXT)
-    values["layers"][0].update(order="streamed", tile_columns=20, overlap=False)
+    values["layers"][0].update(order="streamed", tile_columns=22, overlap=False)
     tiling = from_json(json.dumps(values), NETWORK).tilings[0]
-    assert [tile.columns for tile in tiling.columns.tiles] == [20, 20, 20]
+    assert [tile.columns for tile in tiling.columns.tiles] == [22, 22, 17]
     assert (tiling.weights_resident, tiling.overlap) == (False, False)
 
 
 def test_schedule_file_map_on_chip_by_hand_is_read() -> None:
     values = json.loads(TEXT)
-    values["array"]["map_depth"] = 240
+    values["array"]["map_depth"] = 248
     values["layers"][0]["on_chip"] = True
     schema().validate(values)
     kept = from_json(json.dumps(values), NETWORK)
@@ -111,14 +111,19 @@ RULES: dict[str, tuple[Callable[[dict[str, Any]], None], type[SystolicError], di
     "stride 1": (
         layer(1, tile_columns=10),
         InvalidValueError,
-        {"where": "conv3", "what": "tile_columns", "got": 10, "nearest": (30,)},
+        {"where": "conv3", "what": "tile_columns", "got": 10, "nearest": (31,)},
+    ),
+    "one column": (
+        layer(0, tile_columns=20),
+        InvalidValueError,
+        {"where": "conv1", "what": "tile_columns", "got": 20},
     ),
     "rows": (array(row_depth=64), DoesNotFitError, {"where": "conv1", "have": 64}),
     "weights": (array(weight_depth=20), DoesNotFitError, {"where": "conv3", "have": 20}),
     "sums": (
         array(kept_depth=4),
         DoesNotFitError,
-        {"where": "conv1", "need": 60, "have": 4, "nearest": "kept_depth 60"},
+        {"where": "conv1", "need": 62, "have": 4, "nearest": "kept_depth 62"},
     ),
     "channels": (
         array(channel_tiles=1),
@@ -127,12 +132,12 @@ RULES: dict[str, tuple[Callable[[dict[str, Any]], None], type[SystolicError], di
     ),
     "last map": (layer(2, on_chip=True), UnsupportedError, {"where": "conv5", "subject": "on_chip"}),
     "map depth": (
-        all_of(layer(0, on_chip=True), array(map_depth=239)),
+        all_of(layer(0, on_chip=True), array(map_depth=247)),
         DoesNotFitError,
-        {"where": "conv1", "need": 240, "have": 239},
+        {"where": "conv1", "need": 248, "have": 247},
     ),
     "batch on chip": (
-        all_of(layer(0, on_chip=True), array(map_depth=240), top(batch=2)),
+        all_of(layer(0, on_chip=True), array(map_depth=248), top(batch=2)),
         UnsupportedError,
         {"where": "conv1", "subject": "on_chip"},
     ),
@@ -165,9 +170,9 @@ FORM: dict[str, tuple[Callable[[dict[str, Any]], None], type[SystolicError], dic
         {"where": "edit.json: array", "what": "the key chunk"},
     ),
     "width": (
-        layer(0, tile_columns=61),
+        layer(0, tile_columns=62),
         RangeError,
-        {"where": "edit.json: conv1", "what": "tile_columns", "got": 61, "low": 1, "high": 60},
+        {"where": "edit.json: conv1", "what": "tile_columns", "got": 62, "low": 1, "high": 61},
     ),
     "width type": (layer(0, tile_columns=2.5), InvalidValueError, {"what": "tile_columns", "got": 2.5}),
     "layer name": (

@@ -177,9 +177,10 @@ static inline void pool(pass_t pass, hls::stream<pool_tile_t> &tiles, hls::strea
     while (more) {
         SYSTOLIC_PIPELINE(1, POOL_STAGES);
 #pragma HLS LOOP_TRIPCOUNT min = 1 max = 1000000
-// An iteration reads and writes one address, and no other iteration of the tile uses that address. The next access is
-// in the row tile below, a row of columns later.
-#pragma HLS DEPENDENCE variable = stored_sums type = inter false
+// An iteration reads and writes one address, and no other iteration of the tile uses that address. The row tile below
+// reads it, 2 iterations later or more: the scheduler refuses a pool of stride 2 over one column, whose tiles can take a
+// single iteration (STORED_SUMS_DISTANCE in scheduler/systolic/tiling.py). The tool keeps the write before that read.
+#pragma HLS DEPENDENCE variable = stored_sums type = inter direction = RAW distance = 2 true
         // Columns of a row, counted in ``x``. A column takes one cycle per group of SAVE_ROWS output rows.
         const bool odd = (x & 1) != 0, is_last_arrival = x == last_arrival, first_group = (group == 0) & !repeats;
         // True if a window is complete. Without a pool: at every column. With stride 1: from the second column on. With
