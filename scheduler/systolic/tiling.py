@@ -334,6 +334,6 @@ def _stores_sums(shape: LayerShape, rows: int) -> bool:
 def _pool_steps(shape: LayerShape, tiling: Tiling) -> int:
     """Return the fewest steps that the Saver's pool takes for a tile: one per column, and one more at stride 1.
 
-    A column takes more steps if more rows leave than are saved at once.
+    A column takes more steps if it has more output rows than the array saves at once (save_rows).
     """
     return tiling.columns.last_width + (shape.pool_stride == 1)

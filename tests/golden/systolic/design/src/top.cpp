@@ -131,13 +131,17 @@ void systolic_top(
     static map_buffer_t map_buffer_2;
 #pragma HLS ARRAY_PARTITION variable=map_buffer_2 complete dim=2
     SYSTOLIC_PRAGMA(HLS BIND_STORAGE variable = map_buffer_2 type = ram_s2p impl = MAP_MEMORY)
-    // One region serves both directions, because the two buffers are selected before it starts.
+    // One region serves both directions, because the two buffers are selected before it starts. A single call cannot take
+    // both buffers: load and arrange_and_add would read the same one, and a region allows one reader. The synthesis
+    // report must show one instance of run_pass; two would need twice the DSPs.
 #pragma HLS ALLOCATION function instances=run_pass limit=1
 #ifndef __SYNTHESIS__
     map_buffers[0] = map_buffer_1;
     map_buffers[1] = map_buffer_2;
 #endif
+    // In registers, so that decode_pass takes no cycle. A memory of two ports would take PASS_WORDS / 2.
     uint32_t words[PASS_WORDS];
+#pragma HLS ARRAY_PARTITION variable=words complete
     fetch_pass(program, first, words);
     pass_t pass = decode_pass(words);
     for (uint32_t i = 0; i < count; ++i) {
