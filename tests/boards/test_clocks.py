@@ -9,7 +9,7 @@ from boards.errors import InvalidValueError, RangeError
 from tests.support.errors import raises
 
 
-def test_clocks_of_the_zcu104() -> None:
+def test_clocks_of_the_zcu104_are_sorted_quotients_of_1500_mhz() -> None:
     clocks = [round(clock.mhz, 1) for clock in load("zcu104").clocks(300)]
     assert clocks == sorted(clocks)
     assert clocks[-8:] == [125.0, 136.4, 150.0, 166.7, 187.5, 214.3, 250.0, 300.0]
@@ -26,13 +26,13 @@ def test_clocks_equal_the_pll_rate_over_the_divisors() -> None:
             assert clock.mhz <= board.fmax.lowest, board.name
 
 
-def test_nearest_clock_is_the_exact_one() -> None:
+def test_nearest_clock_of_a_possible_clock_is_that_clock() -> None:
     for name in ("zcu104", "zcu102", "ultra96-v2", "aup-zu3"):
         for mhz in (100, 150, 187.5, 250, 300):
             assert load(name).nearest_clock(mhz).mhz == pytest.approx(mhz, rel=2e-4), name
 
 
-def test_slow_clocks_need_both_divisors() -> None:
+def test_nearest_clock_of_a_slow_clock_uses_both_divisors() -> None:
     clock = load("zcu104").nearest_clock(10)
     assert clock.divisor0 * clock.divisor1 == 150
     assert min(clock.mhz for clock in load("zcu104").clocks()) == pytest.approx(1500 / 63**2)
@@ -57,7 +57,7 @@ def test_nearest_clock_not_a_positive_number_is_refused() -> None:
         load("zcu104").nearest_clock(float("nan"))
 
 
-def test_kv260_divides_1000_mhz() -> None:
+def test_nearest_clock_of_a_kv260_divides_1000_mhz() -> None:
     board = load("kv260")
     assert board.nearest_clock(200).divisor0 == 5
     with raises(InvalidValueError, got=300, nearest=[250.0]):

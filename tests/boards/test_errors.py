@@ -186,7 +186,7 @@ def test_long_values_are_cut() -> None:
         assert len(str(error)) < 3000, type(error).__name__
 
 
-def test_several_faults_error_counts_the_omitted_faults() -> None:
+def test_faults_error_counts_the_omitted_faults() -> None:
     several = SeveralFaultsError([MissingValueError(f"key {number}") for number in range(100)], "100 keys are wrong")
     assert str(several).count("is missing") == errors.MAX_FAULTS
     assert str(several).endswith(f"and {100 - errors.MAX_FAULTS} more")
@@ -291,7 +291,7 @@ def test_listed_long_list_is_cut_with_a_count() -> None:
     assert len(listed(["name" * 1000] * 1000)) <= 12 * 82 + 20
 
 
-def test_many_choices_are_counted_and_the_nearest_come_first() -> None:
+def test_choice_error_counts_many_choices_and_lists_the_nearest_first() -> None:
     functions = [f"function{number}" for number in range(18)] + ["load", "feed_weights"]
     sentence = str(ChoiceError("the function", "feed_weight", functions))
     assert sentence.startswith("the function must be one of these 20, the nearest first: feed_weights, ")

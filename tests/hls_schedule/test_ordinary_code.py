@@ -168,7 +168,7 @@ int main() {
 """
 
 
-def test_fixed_point_numbers_round_and_saturate_as_their_type_says(tmp_path: Path) -> None:
+def test_fixed_point_numbers_round_and_saturate_as_their_type_declares(tmp_path: Path) -> None:
     """Execute the header of the check, and compare its results with doubles, which hold every value exactly."""
     (tmp_path / "numbers.cpp").write_text(NUMBERS)
     clang = [sys.executable, "-m", "ziglang", "c++", "-std=c++17", "-O1", f"-I{INCLUDE}"]

@@ -54,7 +54,7 @@ def sources(map_ports: int, weight_ports: int) -> dict[str, str]:
 
 
 @cases("map_ports, weight_ports", PORTS)
-def test_arguments_are_those_of_the_top_function(map_ports: int, weight_ports: int) -> None:
+def test_arguments_equal_the_signature_of_the_top_function(map_ports: int, weight_ports: int) -> None:
     header = sources(map_ports, weight_ports)["top.h"]
     signature = re.search(r"void systolic_top\((.*?)\);", header, re.S)
     assert signature
@@ -67,7 +67,7 @@ def test_arguments_are_those_of_the_top_function(map_ports: int, weight_ports: i
 
 
 @cases("map_ports, weight_ports", PORTS)
-def test_bundles_are_those_of_the_interface_pragmas(map_ports: int, weight_ports: int) -> None:
+def test_bundles_equal_the_interface_pragmas(map_ports: int, weight_ports: int) -> None:
     source = sources(map_ports, weight_ports)["top.cpp"]
     pragmas = dict(re.findall(r"mode=m_axi port=(\w+) bundle=(\w+)", source))
     assert pragmas == {a.name: a.bundle for a in ports(map_ports, weight_ports).arguments if a.bundle}

@@ -9,14 +9,14 @@ from hls_templates.syntax.unexpanded import synthesised
 from tests.support.cases import cases
 
 
-def test_synthesised_without_what_synthesis_leaves_out_keeps_its_lines() -> None:
+def test_synthesised_blanks_lines_that_synthesis_omits() -> None:
     code = "a;\n#ifndef __SYNTHESIS__\nb; // c\n#else\nd;\n#endif\n"
     code += "#if defined(__SYNTHESIS__)\ne;\n#else\nf;\n#endif\n/* g\n*/h;"
     lines = [line.strip() for line in synthesised(code).split("\n")]
     assert lines == ["a;", *[""] * 3, "d;", "", "", "e;", *[""] * 4, "h;"]
 
 
-def test_synthesised_of_embedded_weights_leaves_only_their_lines() -> None:
+def test_synthesised_blanks_the_lines_of_embedded_weights() -> None:
     code = "int a[2][2] = {\n    {1, 2},\n    {3, -4},\n};\nint b = f({1, g(2)});\nword c = {g(3), 4};\n"
     assert synthesised(code) == "int a[2][2] = {\n\n\n};\nint b = f({1, g(2)});\nword c = {g(3), 4};\n"
 

@@ -63,7 +63,7 @@ def test_find_design_ignores_a_folder_that_other_users_can_write(here: Path) -> 
         find_design()
 
 
-def test_any_design_without_a_design_calls_the_demo_command(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_command_is_called_by_any_design_without_a_design(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def demo(command: list[str], **_: object) -> Any:
         assert command[1:] == ["-m", "systolic", "demo", "-o", Path("systolic-demo")]
         renamed(here / "notes/systolic-demo/accelerator", "shapes")
@@ -75,7 +75,7 @@ def test_any_design_without_a_design_calls_the_demo_command(here: Path, monkeypa
     assert any_design() == folder == find_design()
 
 
-def test_any_design_with_a_failing_demo_quotes_its_output(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_that_fails_in_any_design_is_quoted(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = SimpleNamespace(returncode=3, stderr="x" * 999 + "the end\n")
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     with raises(ToolError, tool="systolic demo", reason="ended with status 3") as caught:
@@ -85,7 +85,7 @@ def test_any_design_with_a_failing_demo_quotes_its_output(here: Path, monkeypatc
 
 
 @pytest.mark.engine
-def test_any_design_without_a_design_runs_the_demo(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_is_run_by_any_design_without_a_design(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     folder = any_design()
     assert folder == here / "notes/systolic-demo/accelerator"
@@ -93,15 +93,13 @@ def test_any_design_without_a_design_runs_the_demo(here: Path, monkeypatch: pyte
     assert any_design() == folder == find_design()
 
 
-def test_any_design_with_a_missing_folder_in_the_variable_is_refused(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variable_with_a_missing_folder_is_refused_by_any_design(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(here / "gone"))
     with raises(FileAccessError, path=str(here / "gone"), what="generated design"):
         any_design()
 
 
-def test_any_design_without_the_package_systolic_is_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_systolic_is_refused_by_any_design(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with raises(FileAccessError, path=str(here / "notes"), what="folder"):
         any_design()

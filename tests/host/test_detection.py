@@ -36,7 +36,7 @@ def sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x))
 
 
-def test_boxes_of_the_dog_are_those_of_the_float_reference(shared: Path) -> None:
+def test_detect_boxes_of_the_dog_equal_the_float_reference(shared: Path) -> None:
     data = shared / "data"
     layers = np.load(data / "expected/yolo-lite-voc-trial3-noBatch_dog_224_layers.npz")
     labels = (data / "networks/voc.names").read_text().split()

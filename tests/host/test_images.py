@@ -69,7 +69,7 @@ def test_image_path_that_leaves_the_folder_is_refused() -> None:
             DataFile(path, 0)
 
 
-def test_image_is_whole_words(tmp_path: Path) -> None:
+def test_image_with_a_partial_word_is_refused(tmp_path: Path) -> None:
     for size, word, rows in ((6, 2, 3), (6, 6, 1), (6, 1, 6), (6, 4, 0), (0, 2, 0)):
         data = bytes(range(size))
         (tmp_path / "a.bin").write_bytes(data)
@@ -83,7 +83,7 @@ def test_image_is_whole_words(tmp_path: Path) -> None:
                 _whole(tmp_path, image, word)
 
 
-def test_images_are_what_the_files_hold(design: tuple[Path, SystolicManifest]) -> None:
+def test_images_equal_the_bytes_of_the_files(design: tuple[Path, SystolicManifest]) -> None:
     folder, manifest = design
     uploads, images = read_systolic(folder, manifest), manifest.images
     assert len(uploads.weights) == manifest.array.weight_ports == 2

@@ -130,7 +130,7 @@ def test_simulated_dma_packet_longer_than_its_room_is_an_internal_error() -> Non
     assert registers[S2MM + STATUS] & (INTERNAL_ERROR | ERROR) == INTERNAL_ERROR | ERROR
 
 
-def test_room_outside_ddr_is_a_decode_error_of_the_simulated_dma() -> None:
+def test_simulated_dma_address_outside_ddr_is_a_decode_error() -> None:
     memory, registers, came = move(b"0123456", 8, b"abcdef", at=512)
     assert came == []
     assert not memory[512:].any()

@@ -68,7 +68,7 @@ def set_field(folder: Path, field: str, value: int, number: int = 0) -> None:
     edit(folder, PROGRAM, program.tobytes())
 
 
-def test_largest_shift_of_the_host_is_that_of_requantisers() -> None:
+def test_largest_shift_of_the_host_equals_the_limit_of_requantisers() -> None:
     assert LARGEST_SHIFT == SHIFT_LIMIT
 
 

@@ -69,7 +69,7 @@ def test_simulated_ddr_refuses_allocations_when_full_and_reuses_freed_memory(boa
         board.ddr(second.device_address, (1 << 19) + 1)
 
 
-def test_registers_clear_on_read_and_toggle_on_write(board: Any) -> None:
+def test_interrupt_status_of_the_simulated_board_toggles_on_write(board: Any) -> None:
     ip = board.overlay.systolic_top_0
     outside = int(ip.mmio.base_addr) + (1 << 20)
     with raises(BusError, address=outside, subject="slave"):

@@ -43,7 +43,7 @@ def test_slowest_block_sets_the_pace() -> None:
         assert subject == ("" if is_read else "the cycles of the slowest block"), cycles
 
 
-def test_packet_is_whole_beats() -> None:
+def test_packet_beat_bytes_are_rounded_up_to_whole_beats() -> None:
     for size, beat, beats in ((1, 8, 8), (8, 8, 8), (9, 8, 16), (9, 1, 9), (1000, 128, 1024)):
         assert Packet(bytes=size, beat=beat).beat_bytes == beats
 

@@ -91,7 +91,7 @@ def test_detect_equals_the_golden_integers(design: Path, accelerator: Open, fram
     assert asyncio.run(yolo.detect_async(frames[0])).detections == found.detections
 
 
-def test_after_a_refused_picture_the_next_frame_is_right(
+def test_frame_after_a_refused_picture_is_exact(
     design: Path, accelerator: Open, frames: list[np.ndarray], wanted: list[np.ndarray]
 ) -> None:
     """Check refusals by ``run``, which takes the network's input, and by ``detect`` and ``stream``, which resize."""

@@ -34,7 +34,7 @@ def test_tiles_cover_every_pixel_once_and_stay_small(width: int, height: int) ->
     assert (covered == 1).all()
 
 
-def test_tiles_are_as_large_as_they_may_be() -> None:
+def test_tiles_have_up_to_131072_pixels() -> None:
     """Check tiles of 2¹⁷ pixels: 32 rows of 4,096 pixels."""
     assert list(_tiles(4097, 33)) == [(0, 0, 4096, 32), (4096, 0, 4097, 32), (0, 32, 4096, 33), (4096, 32, 4097, 33)]
     assert list(_tiles(1, 1 << 17)) == [(0, 0, 1, 1 << 17)]

@@ -36,7 +36,7 @@ def test_manifest_of_version_2_is_read_as_the_one_of_version_3(style: str) -> No
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_manifest_of_version_3_keeps_bitstream_and_network_apart(style: str) -> None:
+def test_manifest_of_version_3_separates_bitstream_and_network(style: str) -> None:
     values = written(style)
     (network,) = values["networks"]
     assert set(values) - {"format", "version", "style", "networks"} <= set(BITSTREAM)

@@ -56,7 +56,7 @@ def test_video_gives_all_frames_in_order_as_rgb(video: Path) -> None:
     assert red > 150 > 60 > blue, "red must be the first channel"
 
 
-def test_camera_frames_never_go_back_and_end(video: Path) -> None:
+def test_camera_frames_ascend_and_end(video: Path) -> None:
     with Camera(str(video)) as camera:
         numbers = [number_of(frame) for frame in camera]
     assert numbers == sorted(set(numbers))

@@ -63,7 +63,7 @@ def test_part_of_names_device_and_package(name: str, device_and_package: str) ->
     assert part_of(name) == device_and_package
 
 
-def test_part_of_tells_boards_apart() -> None:
+def test_part_of_differs_between_boards_of_different_parts() -> None:
     parts = {name: part_of(board.load(name).part) for name in board.names()}
     same = {frozenset(n for n in parts if parts[n] == part) for part in parts.values()}
     assert {names for names in same if len(names) > 1} == {frozenset(("kv260", "kr260"))}, (

@@ -296,7 +296,7 @@ write(DesignFiles({"src/top.cpp": b"new"}), Path(sys.argv[1]), replace=True)
 
 
 @pytest.mark.parametrize("ending", ["killed", "interrupted"])
-def test_exchange_in_two_steps_loses_nothing_if_cut_short(ending: str, tmp_path: Path) -> None:
+def test_exchange_in_two_steps_restores_the_design_if_interrupted(ending: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(design_files(FILES), out)
     done = subprocess.run([sys.executable, "-c", BETWEEN_TWO_RENAMES, out, ending], check=False, capture_output=True)

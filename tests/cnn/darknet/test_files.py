@@ -144,7 +144,7 @@ def test_weights_survive_writing_and_reading(
     assert write_darknet_weights(read_weights(network, folder / "w")) == data
 
 
-def test_names_with_odd_characters_are_kept(tmp_path: Path) -> None:
+def test_read_names_preserves_unusual_characters(tmp_path: Path) -> None:
     network = topology(tmp_path, NET + "[connected]\noutput=3\nactivation=linear\n")
     odd = ("l'été \u2028", ' "quoted" ${HOME}', "*/ // \\n")
     (tmp_path / "n.names").write_bytes("\r\n".join((*odd, "", "")).encode())

@@ -412,7 +412,7 @@ def test_arrays_of_another_network_are_refused(tmp_path: Path) -> None:
     assert list(caught.value.keys)[:2] == ["arr_2", "arr_3"]
 
 
-def test_integer_weights_are_kept_and_fractions_refused() -> None:
+def test_integer_weights_are_read_unchanged_and_fractions_refused() -> None:
     described_whole = described(
         {"type": "convolution", "filters": 2, "kernel": 1, "weight_bits": 4, "integers": True, "scale": 0.5}
     )

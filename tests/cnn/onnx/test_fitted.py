@@ -54,7 +54,7 @@ def test_pixels_of_any_scale_keep_the_integers_of_the_file(scale: float, zero: i
     assert set(found.values()) == {0}
 
 
-def test_scale_close_to_1_255_is_kept(tmp_path: Path) -> None:
+def test_pixel_scale_close_to_1_255_is_exact(tmp_path: Path) -> None:
     """Use the scale 0.003922: every pixel keeps its own integer, and the next layer's sums are greater by 1.0001."""
     writer = Grids()
     integers = writer.integers_of("picture", writer.grid(0.003922, 0, np.uint8))

@@ -65,7 +65,7 @@ def mapping(compared: StreamingComparison) -> StreamingMapping:
     return compared.rows[0].mapping
 
 
-def test_mapping_text_of_a_slow_folding_says_so(mapping: StreamingMapping) -> None:
+def test_mapping_text_of_a_slow_folding_reports_the_missed_rate(mapping: StreamingMapping) -> None:
     assert "STAYS BELOW" not in mapping.text()
     slow = replace(mapping, fps=1e6)
     assert slow.text().endswith(
