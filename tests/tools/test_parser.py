@@ -27,7 +27,7 @@ def test_help_of_a_command_and_of_its_commands_has_the_sentence(
         assert "show this help message" not in said
 
 
-def test_every_command_of_the_maintainers_uses_the_parser() -> None:
+def test_commands_of_the_maintainers_all_use_the_parser() -> None:
     folders = (ROOT / "tools", ROOT / "benchmarks", ROOT / "tests" / "fuzz")
     paths = [path for folder in folders for path in folder.rglob("*.py")]
     users = [path for path in paths if "Parser(" in path.read_text("utf-8")]
