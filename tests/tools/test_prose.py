@@ -31,6 +31,11 @@ PLANTED = {
     "a long sentence over lines": ("a.md", "Start\n" + "word " * 20 + "\n" + "word " * 20 + "end.\n", [(1, "long")]),
     "per in a template": ("a.sv.j2", "{# 2 values a cycle #}\nlogic a;  // one a row\n", [(1, "per"), (2, "per")]),
     "a cell of a table": ("a.md", "| a | the map that stands here |\n", [(1, "stands")]),
+    "a test's name": (
+        "a.py",
+        "def test_a_row(): ...\nasync def test_nothing(): ...\n\nclass A:\n    def test_of_what(self): ...\n",
+        [(1, "test name"), (2, "test name"), (5, "test name")],
+    ),
     "a comment of TOML": ("a.toml", 'a = "#"  # that is no list\n', [(1, "is no")]),
 }
 
@@ -41,6 +46,7 @@ PLAIN = {
     "C++ in a string": ("a.py", 'f("""\n' + "int one(int a);\n" * 20 + '""")\n'),
     "Python in a string": ("a.py", 'f("import os; ' + "print(os) " * 20 + '")\n'),
     "a test's claim": ("a.py", 'def test_f():\n    """The sum is 3."""\n'),
+    "a test's name": ("a.py", "def test_anchor_of_a_head(): ...\ndef test_item(): ...\ndef a_row(): ...\n"),
     "short strings": ("a.py", "f('lies', 'of which none')\n"),
     "fields": ("a.py", '"""A layer.\n\nAttributes:\n' + "    name: The words of this field.\n" * 20 + '"""\n'),
     "words of a row": ("a.py", '"""The words of a row, and the rows as a list."""\n'),

@@ -79,11 +79,21 @@ _NO_VERB = re.compile(
     r"(?:A|An|The|This|These|Each|Every|All|Both|Only|No|None|One|Two|If|For|In|At|By|On|To|From|With|Without|"
     r"Between|After|Before|Until|Up|Per|Bits|Bytes|Words|Cycles|Names|It|Its)\b"
 )
+_NO_UNIT = re.compile(
+    r"test_(?:an?|the|it|its|they|their|this|that|these|those|of|what|which|who|whose|how|why|when|where|whether|"
+    r"each|every|all|any|both|either|neither|no|none|nobody|nothing|some|several|many|more|most|few|only|other|another|"
+    r"one|two|three|four|five|six|seven|eight|nine|ten)(?:_|$)"
+)
+"""The start of a test's name that names no unit: an article, a pronoun, a question word or a quantifier."""
 _FEW_WORDS = re.compile(r"(?:In|For|At|By|On|To|From|With|Without|Between|One|Two|If|Only)\b")
 
 
 def findings(text: Text) -> Iterator[Finding]:
     """Yield the rules that a text breaks, each with its place."""
+    if text.form is Form.TEST_NAME:
+        if _NO_UNIT.match(text.text):
+            yield Finding(text.line, "test name", text.text, "test_<unit>_<case>_<result>")
+        return
     first = text.text.lstrip()
     if text.form in (Form.FUNCTION, Form.NOUN, Form.COMMENT) and (match := _FRAGMENT.match(first)):
         yield Finding(text.line, "fragment", match[0], "a sentence with a subject, or a noun")

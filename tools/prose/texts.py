@@ -1,4 +1,4 @@
-"""The prose of a file: its docstrings, its comments, and the sentences among its strings."""
+"""The prose of a file: its docstrings, its comments, the sentences among its strings, and the names of its tests."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class Form(Enum):
     COMMENT = "comment"
     STRING = "string"
     PAGE = "documentation"
+    TEST_NAME = "name of a test"
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ def _python(content: str) -> Iterator[Text]:
     docstrings: set[ast.expr] = set()
     tree = ast.parse(content)
     for node in ast.walk(tree):
+        if isinstance(node, _FUNCTIONS) and _is_test(node):
+            yield Text(node.lineno, Form.TEST_NAME, node.name)
         for text, expression in _docstrings(node):
             docstrings.add(expression)
             yield text
@@ -93,7 +96,11 @@ def _docstrings(node: ast.AST) -> Iterator[tuple[Text, ast.expr]]:
 
 def _is_claim(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Return whether the docstring names a value, as for a property, or states a fact, as for a test."""
-    return node.name.startswith("test_") or any("property" in ast.unparse(d) for d in node.decorator_list)
+    return _is_test(node) or any("property" in ast.unparse(d) for d in node.decorator_list)
+
+
+def _is_test(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return node.name.startswith("test_")
 
 
 def _strings(node: ast.AST, docstrings: set[ast.expr]) -> Iterator[Text]:
