@@ -58,7 +58,7 @@ def is_legal(stride: int, width: int, resident: int) -> bool:
     return not broken_tiling_rules(shape_of(network, layer, ARRAY), tiling, ARRAY.rows)
 
 
-def test_every_legal_tiling_keeps_the_declared_distance(tmp_path: Path) -> None:
+def test_legal_tilings_keep_the_declared_distance_of_stored_sums(tmp_path: Path) -> None:
     walked = distances(tmp_path)
     assert len(walked) == 2 * 7 * 3 * 2
     assert walked[2, 1, 1, 0] == 1
@@ -69,7 +69,7 @@ def test_every_legal_tiling_keeps_the_declared_distance(tmp_path: Path) -> None:
             assert nearest < STORED_SUMS_DISTANCE, (stride, width)
 
 
-def test_the_pragma_declares_the_distance_of_the_rule() -> None:
+def test_dependence_pragma_declares_the_distance_of_the_tiling_rule() -> None:
     pool = fixed_files(*include_folders("systolic"))["pool.h"]
     (pragma,) = re.findall(r"#pragma HLS DEPENDENCE variable = stored_sums (.*)", pool)
     assert pragma == f"type = inter direction = RAW distance = {STORED_SUMS_DISTANCE} true"
