@@ -104,9 +104,11 @@ def units(text: str) -> tuple[Unit, ...]:
     return elaboration.units(text, TOP)
 
 
-def synthesised(all_units: Sequence[Unit], asked_for: Sequence[Unit], family: str, tell: Progress) -> dict[str, Counts]:
+def synthesised(
+    all_units: Sequence[Unit], asked_for: Sequence[Unit], family: str, progress: Progress
+) -> dict[str, Counts]:
     """Return the cells of each unit without its submodules. ``family`` is the name that ``synth_xilinx`` uses."""
-    mapped = synthesis.synthesised(all_units, family, tell, asked_for)
+    mapped = synthesis.synthesised(all_units, family, progress, asked_for)
     return {name: counts_of(Counter(cell.kind for cell in module.cells)) for name, module in mapped.items()}
 
 
@@ -229,9 +231,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     design = open_design(options.folder)
     with StatusLine() as status:
-        status.tell("Yosys reads the design")
+        status.report("Yosys reads the design")
         all_units = units(elaborated(options.folder))
-        counted = synthesised(all_units, chosen(all_units, options.module), family(design), status.tell)
+        counted = synthesised(all_units, chosen(all_units, options.module), family(design), status.report)
     if options.json:
         options.json.write_text(json.dumps(recorded(design, all_units, counted), indent=1) + "\n", "utf-8")
     head = ("module", "×", "DSP", "BRAM36", "URAM", "LUT", "of them memory", "FF")

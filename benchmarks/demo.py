@@ -26,13 +26,13 @@ SEARCHES = ("scheduling", "searching", "cheapest of the fastest", "folding", "si
 def main() -> int:
     """Print the CPU seconds of each step, and return 1 if all but the search takes too long."""
     steps = [("starting", 0.0)]
-    tell = StatusLine.tell
+    report = StatusLine.report
 
     def timed(status: StatusLine, text: str) -> None:
         steps.append((text.split(",")[0], cpu_seconds()))
-        tell(status, text)
+        report(status, text)
 
-    StatusLine.tell = timed  # type: ignore[method-assign,assignment]
+    StatusLine.report = timed  # type: ignore[method-assign,assignment]
     style = sys.argv[1] if len(sys.argv) > 1 else "systolic"
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         status = command(["demo", "--style", style, "-q", "-o", f"{folder}/demo"])

@@ -87,11 +87,11 @@ def cases(folder: Path, chosen: Iterable[Mapping[str, Any]], status: StatusLine)
         SystolicError: An error of ``read_sources``.
     """
     for project in chosen:
-        status.tell(f"compiling {project['name']}")
+        status.report(f"compiling {project['name']}")
         with tempfile.TemporaryDirectory() as work:
             source = copied(_repository(folder, project["repository"]), project, Path(work))
             sources = read_sources(source, options=options_of(project))
-            status.tell(f"scheduling {project['name']}")
+            status.report(f"scheduling {project['name']}")
             loops = {loop.source: loop for loop in sources.check(1000 / project["clock_ns"], partly=True)}
         refused = {error.loop.split("(")[-1].rstrip(")"): error.reason for error in sources.refused}
         for name, line, interval, depth, *period in project["loops"]:

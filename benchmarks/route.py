@@ -322,12 +322,12 @@ def subject(name: str) -> tuple[str, str]:
     return ("2x4x4", TOP) if name == ENGINE else ("5x4x4", name)
 
 
-def routed_anew(names: Sequence[str], tell: Progress) -> None:
+def routed_anew(names: Sequence[str], progress: Progress) -> None:
     """Route the modules, and record each one as soon as it is done."""
     designs: dict[str, Design] = {}
     for number, name in enumerate(names):
         array, module = subject(name)
-        tell(f"{name}, {number + 1} of {len(names)}: Yosys, then nextpnr for ECP5")
+        progress(f"{name}, {number + 1} of {len(names)}: Yosys, then nextpnr for ECP5")
         if array not in designs:
             with tempfile.TemporaryDirectory() as work:
                 designs[array] = Design(elaborated(generated(ARRAYS[array], Path(work))))
@@ -344,7 +344,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"a module to route and record, or {ENGINE}")
     names = parser.parse_args(arguments).names
     with StatusLine() as status:
-        routed_anew(names, status.tell)
+        routed_anew(names, status.report)
     head = ("", "ns", "logic", "routing", "levels", "from", "to", "LUT", "FF", "MULT18", "DP16KD")
     rows: list[list[Cell]] = [[name, *asdict(routed).values()] for name, routed in recorded().items()]
     print("nextpnr for ECP5, to detect regressions: the longest path of each, in ns, with the registers around it\n")

@@ -64,7 +64,7 @@ def cases(folder: Path, status: StatusLine) -> Iterable[Case]:
         if "Slack (" not in text or delay is None or levels is None:
             continue
         name = report.name.removesuffix(f"{SUFFIX}-timing-route.v")
-        status.tell(f"synthesising {name}")
+        status.report(f"synthesising {name}")
         yield Case(name, float(delay[1]), int(levels[1]), slowest(folder / f"{name}{SUFFIX}.v", "main"))
 
 

@@ -84,7 +84,7 @@ def fold(
 
 
 def integers_for(
-    network: Model, calibration: Calibration, pipeline: Pipeline, tell: Progress = silent
+    network: Model, calibration: Calibration, pipeline: Pipeline, progress: Progress = silent
 ) -> QuantizedNetwork:
     """Return the quantised network for a streaming pipeline. Mixed precision is chosen for this pipeline's rate.
 
@@ -92,13 +92,13 @@ def integers_for(
         network: The model.
         calibration: The calibration.
         pipeline: The pipeline for which mixed precision is chosen, unless the calibration names one.
-        tell: The function that receives the current step.
+        progress: The function that receives the current step.
 
     Raises:
         SeveralFaultsError: Some layers cannot be folded. This is checked before the calibration.
     """
     check_mappable(network.known)
-    return quantise_model(network, replace(calibration, pipeline=calibration.pipeline or pipeline), tell)
+    return quantise_model(network, replace(calibration, pipeline=calibration.pipeline or pipeline), progress)
 
 
 def compare(

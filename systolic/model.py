@@ -175,7 +175,7 @@ def inputs_of(model: Model, calibration: Calibration) -> DesignInputs:
     return DesignInputs(model.files, network_input_of(model.network, picture, fit), fit)
 
 
-def quantise_model(model: Model, calibration: Calibration, tell: Progress = silent) -> QuantizedNetwork:
+def quantise_model(model: Model, calibration: Calibration, progress: Progress = silent) -> QuantizedNetwork:
     """Return the quantised network: the integers of a model quantised in training, else the calibrated network.
 
     Raises:
@@ -189,16 +189,16 @@ def quantise_model(model: Model, calibration: Calibration, tell: Progress = sile
     statistics = observe(
         network,
         calibration_inputs(network, calibration.pictures, fit),
-        progress=lambda count: tell(ProgressStep(f"calibrating, picture {count} of {total}", count, total)),
+        progress=lambda count: progress(ProgressStep(f"calibrating, picture {count} of {total}", count, total)),
     )
     views = tuple(views_of(network, calibration.pictures, fit)) if calibration.reconstruct else ()
     if calibration.mixed is not None:
         measured = tuple(network_inputs(network, calibration.pictures[:PICTURES], fit))
         trial = Trial(statistics, calibration.method, measured, views)
         pipeline = calibration.pipeline or Pipeline(board_room.load(USUAL_BOARD))
-        return quantise_for(network, trial, calibration.mixed, pipeline, tell)
+        return quantise_for(network, trial, calibration.mixed, pipeline, progress)
     if views:
-        tell(f"fitting the weights to {len(views)} views of pictures")
+        progress(f"fitting the weights to {len(views)} views of pictures")
     if calibration.zero_points:
         return quantise_with_zero_points(network, statistics, calibration.method, bits, views)
     ranges = choose_ranges(statistics, calibration.method, bits=min(bits, MAX_RANGE_BITS))

@@ -32,7 +32,7 @@ _DATE = (2020, 1, 1, 0, 0, 0)  # the date of every file in the wheel, so that eq
 _ROOT = Path(host.__file__).parents[1]
 
 
-def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Progress = silent) -> Path:
+def package(folder: Path, to: Path, *, simulation: Path | None = None, progress: Progress = silent) -> Path:
     """Write the wheel with a design and its host code into the folder ``to``, and return the wheel's path.
 
     The wheel contains the packages ``host`` and ``contract``, and the errors, ranges and JSON parser of ``boards``. Its
@@ -44,7 +44,7 @@ def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Pro
         to: The folder of the wheel.
         simulation: The design's library, which ``systolic.execution.build.build`` compiled. It is packaged with the
             sources instead of a bitstream. The wheel then runs only on machines like this one.
-        tell: The function that receives the current step.
+        progress: The function that receives the current step.
 
     Raises:
         FileAccessError: The bitstream or the description cannot be read, or the wheel cannot be written.
@@ -60,19 +60,19 @@ def package(folder: Path, to: Path, *, simulation: Path | None = None, tell: Pro
     wheel = to / f"systolic_{name}-{__version__}-{tag}.whl"
     try:
         to.mkdir(parents=True, exist_ok=True)
-        write_whole(wheel, _zipped(files, info, tell))
+        write_whole(wheel, _zipped(files, info, progress))
     except OSError as error:
         reason = f"cannot be written: {error.strerror}"
         raise FileAccessError(str(wheel), reason, "wheel", remedy="choose another folder") from error
     return wheel
 
 
-def _zipped(files: Mapping[str, bytes], info: str, tell: Progress) -> bytes:
+def _zipped(files: Mapping[str, bytes], info: str, progress: Progress) -> bytes:
     """Return a wheel as bytes: the zipped files, the wheel's metadata last."""
     data, packed, total = io.BytesIO(), 0, sum(map(len, files.values()))
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in sorted(files.items(), key=lambda item: item[0].startswith(info)):
-            tell(ProgressStep(f"packing {Path(path).name}", packed, total))
+            progress(ProgressStep(f"packing {Path(path).name}", packed, total))
             archive.writestr(zipfile.ZipInfo(path, _DATE), content, zipfile.ZIP_DEFLATED)
             packed += len(content)
     return data.getvalue()

@@ -21,7 +21,9 @@ SOURCES = ("src", "simulation")
 _MARK = re.compile(r"SYSTOLIC_PIPELINE\(.*\);")
 
 
-def with_derived_loops(design: OpenedDesign, clock_mhz: float | None = None, tell: Progress = silent) -> OpenedDesign:
+def with_derived_loops(
+    design: OpenedDesign, clock_mhz: float | None = None, progress: Progress = silent
+) -> OpenedDesign:
     """Return a copy of a C++ design whose loops have the II and depth that the code reaches at a clock.
 
     The copy is next to the cached simulation libraries. If several processes contain the same loop, the slowest counts.
@@ -33,7 +35,7 @@ def with_derived_loops(design: OpenedDesign, clock_mhz: float | None = None, tel
     Raises:
         SystolicError: An error of ``read_sources``: the sources do not compile, or the extra ``check`` is missing.
     """
-    tell("deriving the loops")
+    progress("deriving the loops")
     loops = read_sources(design.path / "src" / "top.cpp").check(clock_mhz or float(design.manifest.clock_mhz))
     folder = kept_in(design.path) / "derived"
     for name in SOURCES:

@@ -65,16 +65,16 @@ def demonstrate(options: argparse.Namespace) -> int:
     folder, annotated = _places(options.output)
     with output_folder(folder, replace=True) as output, StatusLine() as status:
         check_picture(annotated)
-        status.tell("reading the network")
+        status.report("reading the network")
         model = load_model(shown.network)
-        design = design_of(model, board, options.style, progress=status.tell, **shown.options)
-        status.tell("writing")
+        design = design_of(model, board, options.style, progress=status.report, **shown.options)
+        status.report("writing")
         opened = design.write_to(output).opened
-        status.tell("comparing the heads with the float network")
+        status.report("comparing the heads with the float network")
         fidelity = generate.values(design, folder)
-        seen = run(opened, picture, variant=VARIANT, progress=status.tell)
+        seen = run(opened, picture, variant=VARIANT, progress=status.report)
         pixels, _ = fit_picture(opened, load_frame(picture))
-        result = simulate(opened, [pixels], VARIANT, tell=status.tell)
+        result = simulate(opened, [pixels], VARIANT, progress=status.report)
     seen.save(annotated)
     truth = agreement(objects_of(picture), seen.detections)
     values = {

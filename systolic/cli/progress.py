@@ -42,7 +42,7 @@ _shown: list[StatusLine] = []
 
 
 class StatusLine:
-    """The progress line of one command on standard error. Pass its method ``tell`` as a ``Progress`` function.
+    """The progress line of one command on standard error. Pass its method ``report`` as a ``Progress`` function.
 
     It is a context manager. Inside the context a thread updates the time, because a compiler or a solver does not
     report progress.
@@ -62,7 +62,7 @@ class StatusLine:
         self._every = 0.0 if quiet else _seconds_between()
         self._thread = threading.Thread(target=self._beat, daemon=True)
 
-    def tell(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """Show ``text`` as the running step.
 
         The step before it has ended, unless ``text`` begins with the same word: then the same step continues.

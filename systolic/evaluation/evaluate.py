@@ -48,7 +48,7 @@ def evaluate(
     labelled: LabelledSet,
     options: EvaluationOptions,
     design: OpenedDesign | None = None,
-    tell: Progress = silent,
+    progress: Progress = silent,
 ) -> Evaluation:
     """Measure the float and the quantised network on every labelled image, and the design on the first images.
 
@@ -63,13 +63,16 @@ def evaluate(
     paths = [picture.path for picture in labelled.pictures]
     total = len(paths)
     frames = compute_all(
-        subject, paths, options.workers, lambda count: tell(ProgressStep(f"picture {count} of {total}", count, total))
+        subject,
+        paths,
+        options.workers,
+        lambda count: progress(ProgressStep(f"picture {count} of {total}", count, total)),
     )
     pictures = [
         picture.in_pixels(frame.width, frame.height) for picture, frame in zip(labelled.pictures, frames, strict=True)
     ]
     labelled = replace(labelled, pictures=tuple(pictures))
-    executed = _execute(design, subject, labelled.pictures[: options.executed], tell) if design else None
+    executed = _execute(design, subject, labelled.pictures[: options.executed], progress) if design else None
     return Evaluation(subject, labelled, frames, options.threshold, _ratios(subject, frames), executed)
 
 
@@ -102,7 +105,7 @@ def _ratios(subject: Subject, frames: Sequence[Frame]) -> dict[str, float]:
 
 
 def _execute(
-    design: OpenedDesign, subject: Subject, pictures: Sequence[LabelledPicture], tell: Progress
+    design: OpenedDesign, subject: Subject, pictures: Sequence[LabelledPicture], progress: Progress
 ) -> Executed | None:
     """Run the generated design on these images, and count the output integers that differ from the golden model.
 
@@ -113,10 +116,10 @@ def _execute(
     options = Options(threshold=LEAST_PROBABILITY, overlap=subject.iou_threshold)
     manifest, answers, mismatches = design.manifest, [], 0
     nodes = [manifest.layers[index].node for index in manifest.output_layers]
-    with detector_of(design.path, options, tell=tell) as detector:
+    with detector_of(design.path, options, progress=progress) as detector:
         for result in detector.stream([picture.path for picture in pictures]):
             done = result.index + 1
-            tell(ProgressStep(f"executing, picture {done} of {len(pictures)}", done, len(pictures)))
+            progress(ProgressStep(f"executing, picture {done} of {len(pictures)}", done, len(pictures)))
             answers.append(Seen(result.detections, result.scores))
             frame = load_frame(pictures[result.index].path)
             golden = run_integer(design.network, network_input(frame, manifest.input.shape, manifest.fit)[0])

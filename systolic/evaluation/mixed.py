@@ -107,7 +107,7 @@ class Trial:
 
 
 def quantise_for(
-    network: Network, trial: Trial, share: float, pipeline: Pipeline, tell: Progress = silent
+    network: Network, trial: Trial, share: float, pipeline: Pipeline, progress: Progress = silent
 ) -> QuantizedNetwork:
     """Quantise the network with the 4 or 8 bits per layer that lose the least accuracy at the required frame rate.
 
@@ -123,27 +123,27 @@ def quantise_for(
     """
     if not 0 < share <= 1:
         raise RangeError("--mixed, a share of the rate of 4 bits,", share, 0, 1, exclusive=True)
-    bits = _chosen(network, trial, share, pipeline, tell)
-    tell("making the integers of the chosen bits")
+    bits = _chosen(network, trial, share, pipeline, progress)
+    progress("making the integers of the chosen bits")
     return quantise_mixed(network, trial.statistics, trial.method, bits, trial.views)
 
 
-def _chosen(network: Network, trial: Trial, share: float, pipeline: Pipeline, tell: Progress) -> Bits:
+def _chosen(network: Network, trial: Trial, share: float, pipeline: Pipeline, progress: Progress) -> Bits:
     def quantised(bits: Bits) -> QuantizedNetwork:
         return quantise_mixed(network, trial.statistics, trial.method, bits)
 
-    tell(f"folding 4 bits on {pipeline.board.title}")
+    progress(f"folding 4 bits on {pipeline.board.title}")
     cycles = int(pipeline.fewest_cycles(quantised(everywhere(network, CHOICES[0]))) / share)
     most = everywhere(network, CHOICES[-1])
     if pipeline.keeps(quantised(most), cycles):
         return most
-    losses = sensitivities(network, quantised, trial.pictures, CHOICES, tell)
+    losses = sensitivities(network, quantised, trial.pictures, CHOICES, progress)
     areas = {choice: pipeline.layer_areas(quantised(everywhere(network, choice)), cycles) for choice in CHOICES}
     costs = {layer: {choice: areas[choice][layer] for choice in CHOICES} for layer in weighted(network)}
     choices = unbeaten_bits(network, losses, costs)
     low, high = 0, len(choices)
     while high - low > 1:
-        tell(f"folding bits by layer, {high - low - 1} choices left")
+        progress(f"folding bits by layer, {high - low - 1} choices left")
         middle = (low + high) // 2
         low, high = (middle, high) if pipeline.keeps(quantised(choices[middle]), cycles) else (low, middle)
     return choices[low]

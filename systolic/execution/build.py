@@ -49,7 +49,7 @@ class Variant:
         return "-".join(part for part in parts if part)
 
 
-def build(folder: Path, variant: Variant = Variant(), tell: Progress = silent) -> Path:
+def build(folder: Path, variant: Variant = Variant(), progress: Progress = silent) -> Path:
     """Return the path of a design's simulation library. Compile it only if the sources or the options changed.
 
     Raises:
@@ -59,7 +59,7 @@ def build(folder: Path, variant: Variant = Variant(), tell: Progress = silent) -
         ToolError: The compiler failed.
     """
     if is_rtl(folder):
-        return _build_rtl(folder, variant, tell)
+        return _build_rtl(folder, variant, progress)
     if variant.waves is not None:
         raise without_signals(folder)
     if not (folder / "src" / "top.cpp").is_file():
@@ -73,28 +73,28 @@ def build(folder: Path, variant: Variant = Variant(), tell: Progress = silent) -
     # The host computes only the first key, by which it finds a library of these sources.
     library = kept_in(folder) / f"{variant.name}-{sources_key(sources(folder))}-{command_key(command)}.so"
     if not library.is_file():
-        tell(f"compiling ({variant.name})")
-        compile_to(command, library, folder, tell)
+        progress(f"compiling ({variant.name})")
+        compile_to(command, library, folder, progress)
     else:
         sweep(library.absolute())
     return library
 
 
-def built(load: Callable[[Path], L], folder: Path, variant: Variant = Variant(), tell: Progress = silent) -> L:
+def built(load: Callable[[Path], L], folder: Path, variant: Variant = Variant(), progress: Progress = silent) -> L:
     """Build the simulation library and return ``load(path)``. If loading fails, build it again, once.
 
     Raises:
         SystolicError: An error of ``build`` or of ``load``.
     """
-    library = build(folder, variant, tell)
+    library = build(folder, variant, progress)
     try:
         return load(library)
     except DamagedFileError:
         library.unlink(missing_ok=True)  # another process may have removed it already
-        return load(build(folder, variant, tell))
+        return load(build(folder, variant, progress))
 
 
-def _build_rtl(folder: Path, variant: Variant, tell: Progress) -> Path:
+def _build_rtl(folder: Path, variant: Variant, progress: Progress) -> Path:
     """Build the library of an engine in SystemVerilog with Verilator.
 
     Raises:
@@ -120,10 +120,10 @@ def _build_rtl(folder: Path, variant: Variant, tell: Progress) -> Path:
         sweep(library.absolute())
         return library
     with staging_folder(library.with_suffix(".verilated").absolute()) as work:
-        tell("verilating" + " with waves" * waves)
+        progress("verilating" + " with waves" * waves)
         verilate(folder, work / "verilated", waves=waves)
         harness = (folder / "simulation/simulate.cpp").absolute()
-        compile_to(verilated_command(work / "verilated", harness, waves), library, None, tell)
+        compile_to(verilated_command(work / "verilated", harness, waves), library, None, progress)
     return library
 
 

@@ -31,7 +31,7 @@ def compiler() -> str:
     return str(Path(path).absolute())
 
 
-def compile_to(command: list[str], library: Path, folder: Path | None = None, tell: Progress = silent) -> None:
+def compile_to(command: list[str], library: Path, folder: Path | None = None, progress: Progress = silent) -> None:
     """Compile a library in a temporary folder, then rename it, so that the file is complete or absent.
 
     Args:
@@ -50,7 +50,7 @@ def compile_to(command: list[str], library: Path, folder: Path | None = None, te
         for number, unit in enumerate(units):
             # The progress has no fraction, because some units take much longer than others.
             count = f", {number + 1} of {len(units)}" if len(units) > 1 else ""
-            tell(f"compiling {Path(unit).name}{count}")
+            progress(f"compiling {Path(unit).name}{count}")
             objects.append(str(work / f"{number}.o"))
             _compile([*options, "-c", unit, "-o", objects[-1]], folder, work)
         output = work / library.name

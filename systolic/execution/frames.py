@@ -87,7 +87,7 @@ def run_frames(
         _check_folder(output, source)
     elif output is not None:
         check_video(output)
-    with detector_of(design, options, tell=progress) as detector:
+    with detector_of(design, options, progress=progress) as detector:
         boxes = tuple(stream(detector, source, output, progress))
         return Frames(boxes, detector.measured)
 

@@ -198,7 +198,7 @@ def simulate(
     pictures: Sequence[Pixels],
     variant: Variant = Variant(),  # noqa: B008 (frozen)
     golden: bool = False,
-    tell: Progress = silent,
+    progress: Progress = silent,
 ) -> SimulationResult:
     """Execute one start of a design, and compare every layer's integers with the golden model.
 
@@ -212,10 +212,10 @@ def simulate(
     Raises:
         SystolicError: An error of ``Style.execute``.
     """
-    simulations = execute(design, pictures, variant, tell)
-    tell("float reference")
+    simulations = execute(design, pictures, variant, progress)
+    progress("float reference")
     filled = [*pictures, *[pictures[-1]] * (len(simulations) - len(pictures))]
-    programs = [_golden_program(design, picture, tell) if golden else None for picture in pictures]
+    programs = [_golden_program(design, picture, progress) if golden else None for picture in pictures]
     programs += programs[-1:] * (len(simulations) - len(pictures))
     frames = zip(filled, simulations, programs, strict=True)
     return SimulationResult(design.manifest.network, tuple(_frame(design, *frame) for frame in frames))
@@ -259,7 +259,7 @@ def noise_of(design: OpenedDesign, picture: Pixels, simulation: Simulation) -> t
     return tuple(ratios)
 
 
-def _golden_program(design: OpenedDesign, picture: Pixels, tell: Progress) -> GoldenProgram:
-    tell("compiling and running the standalone C++ golden program")
+def _golden_program(design: OpenedDesign, picture: Pixels, progress: Progress) -> GoldenProgram:
+    progress("compiling and running the standalone C++ golden program")
     expected = checksums(design.network, run_integer(design.network, picture))
     return GoldenProgram(first_difference(expected, run_golden(design.path / "golden", picture)))

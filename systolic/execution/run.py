@@ -36,7 +36,7 @@ def detector_of(
     folder: Path,
     options: Options = Options(),  # noqa: B008 (frozen)
     variant: Variant = Variant(),  # noqa: B008 (frozen)
-    tell: Progress = silent,
+    progress: Progress = silent,
 ) -> Detector:
     """Compile a design's simulation library, and return the host's detector that runs it. The caller closes it.
 
@@ -45,7 +45,7 @@ def detector_of(
         options: The host's options.
         variant: The variant of the library. Variants other than the native one never run on a real board.
     """
-    library = build(folder, variant, tell)
+    library = build(folder, variant, progress)
     return open_detector(
         folder, options if replace(variant, quick=False) == Variant() else replace(options, library=library)
     )

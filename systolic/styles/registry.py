@@ -57,7 +57,7 @@ def execute(
     design: OpenedDesign,
     pictures: Sequence[Pixels],
     variant: Variant = Variant(),  # noqa: B008 (frozen)
-    tell: Progress = silent,
+    progress: Progress = silent,
 ) -> tuple[Simulation, ...]:
     """Execute one start of the design's generated code on pictures, and return the integers of each frame."""
-    return style_of(design).execute(design, pictures, variant, tell)
+    return style_of(design).execute(design, pictures, variant, progress)

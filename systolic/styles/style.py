@@ -239,11 +239,11 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
         """
 
     def map(
-        self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: OptionsT, tell: Progress
+        self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: OptionsT, progress: Progress
     ) -> MappingT:
         """Return the best schedule or folding that the options allow; without ``clock_mhz``, also choose the clock."""
 
-    def generate(self, mapping: MappingT, inputs: DesignInputs, options: OptionsT, tell: Progress) -> Plan:
+    def generate(self, mapping: MappingT, inputs: DesignInputs, options: OptionsT, progress: Progress) -> Plan:
         """Return a plan with every file of the design in memory. Equal arguments give equal bytes."""
 
     def open(self, path: Path, manifest: Manifest) -> DesignT:
@@ -253,7 +253,7 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
         """Return the DSPs and memories of each process that were estimated when the design was generated."""
 
     def execute(
-        self, design: DesignT, pictures: Sequence[Pixels], variant: Variant, tell: Progress
+        self, design: DesignT, pictures: Sequence[Pixels], variant: Variant, progress: Progress
     ) -> tuple[Simulation, ...]:
         """Execute one start of the generated code, and return the compared integers of each frame.
 
@@ -267,13 +267,13 @@ class Style(Protocol[OptionsT, MappingT, DesignT]):
             RangeError: There are more pictures than one start of the design computes.
         """
 
-    def trace(self, design: DesignT, picture: Pixels, tell: Progress) -> DesignTrace:
+    def trace(self, design: DesignT, picture: Pixels, progress: Progress) -> DesignTrace:
         """Execute one start of a design in C++, and record the cycle of each read and write of every process.
 
         The picture is repeated to fill the batch.
         """
 
-    def count(self, design: DesignT, picture: Pixels, compare_with_hls: bool, tell: Progress) -> Counts:
+    def count(self, design: DesignT, picture: Pixels, compare_with_hls: bool, progress: Progress) -> Counts:
         """Simulate one start of an engine in SystemVerilog, and count the cycles of each layer.
 
         Args:

@@ -38,7 +38,7 @@ class Advice:
     curve: tuple[tuple[int, int | None], ...]
 
 
-def advise(trace: Traced, options: SolverOptions, slack: float, tell: Progress = silent) -> Advice:
+def advise(trace: Traced, options: SolverOptions, slack: float, progress: Progress = silent) -> Advice:
     """Return the least FIFO depths that cost at most the share ``slack`` of the cycles with unbounded FIFOs.
 
     Each name has one depth for all regions, because the same hardware runs all of them. The regions are searched in
@@ -60,7 +60,7 @@ def advise(trace: Traced, options: SolverOptions, slack: float, tell: Progress =
     best: list[int] = []
     depths: dict[str, int] = {}
     for share, region in _by_accesses(regions):
-        tell(ProgressStep("searching FIFO depths", share))
+        progress(ProgressStep("searching FIFO depths", share))
         best.append(region.best())
         depths |= region.least_depths(int(best[-1] * (1 + slack)), depths)
     return Advice(
@@ -69,7 +69,7 @@ def advise(trace: Traced, options: SolverOptions, slack: float, tell: Progress =
         best_cycles=sum(best),
         cycles=_total(regions, depths) or 0,
         declared_cycles=_total(regions, None),
-        curve=_curve(regions, depths, tell),
+        curve=_curve(regions, depths, progress),
     )
 
 
@@ -174,11 +174,11 @@ def _total(regions: Sequence[_Region], depths: Depths | None) -> int | None:
     return total
 
 
-def _curve(regions: Sequence[_Region], depths: Depths, tell: Progress) -> tuple[tuple[int, int | None], ...]:
+def _curve(regions: Sequence[_Region], depths: Depths, progress: Progress) -> tuple[tuple[int, int | None], ...]:
     deepest = max(depths.values(), default=1)
     caps = [cap for cap in CAPS if cap < deepest] + [deepest]
     points = []
     for number, cap in enumerate(caps):
-        tell(ProgressStep(f"trying FIFOs no deeper than {cap}", number, len(caps)))
+        progress(ProgressStep(f"trying FIFOs no deeper than {cap}", number, len(caps)))
         points.append((cap, _total(regions, {name: min(depth, cap) for name, depth in depths.items()})))
     return tuple(points)

@@ -69,7 +69,7 @@ def bisect(holds: Callable[[int], bool], high: int) -> int:
     return low
 
 
-def least_depths(fifos: TracedFifos, search: DepthSearch, tell: Progress = silent) -> tuple[dict[str, int], int]:
+def least_depths(fifos: TracedFifos, search: DepthSearch, progress: Progress = silent) -> tuple[dict[str, int], int]:
     """Search the least depth of every FIFO that keeps the pace: loses no more cycles than allowed.
 
     First the search limits all FIFOs to one common depth, which takes few solutions. Then it bisects each FIFO below
@@ -82,7 +82,7 @@ def least_depths(fifos: TracedFifos, search: DepthSearch, tell: Progress = silen
     depths = descent.capped()
     costliest = sorted(depths, key=lambda name: fifos.cost(name, depths[name]), reverse=True)
     for number, name in enumerate(costliest):
-        tell(ProgressStep(f"sizing FIFOs, {number} of {len(costliest)}", number, len(costliest)))
+        progress(ProgressStep(f"sizing FIFOs, {number} of {len(costliest)}", number, len(costliest)))
         if depths[name] > search.alike and not descent.is_spent:
             depths[name] = bisect(partial(descent.keeps_pace_with, depths, name), depths[name])
     shallow = [name for name, depth in depths.items() if search.shallowest < depth <= search.alike]

@@ -127,10 +127,12 @@ class Trace:
             of another depth keeps the primitive that it is bound to.
     """
 
-    def __init__(self, library: ctypes.CDLL, frames: int = 0, tell: Progress = silent, by_depth: bool = False) -> None:
+    def __init__(
+        self, library: ctypes.CDLL, frames: int = 0, progress: Progress = silent, by_depth: bool = False
+    ) -> None:
         self._library = library
         self._by_depth = by_depth
-        self.tell = tell
+        self.progress = progress
         self.frames = frames
         try:
             library.systolic_trace_end.restype = ctypes.c_char_p
@@ -214,7 +216,7 @@ class Trace:
         regions = []
         total, done = sum(facts.accesses for facts in self.regions), 0
         for number, facts in enumerate(self.regions):
-            self.tell(ProgressStep(f"solving, region {number + 1} of {len(self.regions)}", done, total))
+            self.progress(ProgressStep(f"solving, region {number + 1} of {len(self.regions)}", done, total))
             done += facts.accesses
             regions.append(self._solve_region(number, facts.depths(depths or {}), options, fabric))
         return TraceTiming(clock_mhz, memory, tuple(regions))
@@ -244,7 +246,7 @@ class Trace:
     ) -> Advice:
         """Return the least FIFO depths that cost at most the share ``slack`` of the cycles with unbounded FIFOs."""
         self._check(clock_mhz, {})
-        return advise(self, solver_options(memory or MemoryTiming(), clock_mhz, fabric), slack, self.tell)
+        return advise(self, solver_options(memory or MemoryTiming(), clock_mhz, fabric), slack, self.progress)
 
     def _solve_region(
         self, number: int, depths: Sequence[int], options: SolverOptions, fabric: FabricTiming

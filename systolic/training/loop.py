@@ -84,7 +84,9 @@ class Trained:
     losses: tuple[float, ...]
 
 
-def train(model: Model, data: TrainingData, settings: Settings, folder: Path, tell: Progress, log: Progress) -> Trained:
+def train(
+    model: Model, data: TrainingData, settings: Settings, folder: Path, progress: Progress, log: Progress
+) -> Trained:
     """Train a network, and write NAME.json and NAME.npz into ``folder`` after each epoch.
 
     If ``folder`` has the checkpoint of a stopped training, the training resumes from it.
@@ -105,7 +107,7 @@ def train(model: Model, data: TrainingData, settings: Settings, folder: Path, te
     trained = QuantisedNetwork(topology, settings.method, normalised(network, topology))
     loss = loss_of(topology)
     data.steps(settings.batch)
-    tell("choosing the initial quantisation steps")
+    progress("choosing the initial quantisation steps")
     random = np.random.default_rng([settings.order, 0])
     first = random.permutation(len(data.pictures))[:CALIBRATION_PICTURES]
     begin(trained, network, _pictures(np.stack([data.example(int(i)).pixels for i in first]) / np.float32(255)))
@@ -119,7 +121,7 @@ def train(model: Model, data: TrainingData, settings: Settings, folder: Path, te
         log(f"resuming after epoch {first_epoch} of {settings.epochs}")
     losses = []
     for epoch in range(first_epoch, settings.epochs):
-        course = _Course(settings, epoch, device, tell)
+        course = _Course(settings, epoch, device, progress)
         losses.append(course.run(trained, optimiser, data, loss))
         write_files(trained, folder, title)
         checkpoint.save(folder / CHECKPOINT, trained, optimiser, checkpoint.TrainingProgress(epoch + 1, options))
@@ -136,7 +138,7 @@ class _Course:
     settings: Settings
     epoch: int
     device: torch.device
-    tell: Progress
+    progress: Progress
 
     def run(self, trained: QuantisedNetwork, optimiser: torch.optim.Optimizer, data: TrainingData, loss: Any) -> float:
         """Train for one epoch, and return its mean loss per step."""
@@ -150,7 +152,7 @@ class _Course:
                 group["lr"] = self.settings.rate * learning_rate_factor(share + 0.5 / (steps * self.settings.epochs))
             total += self._step(trained, optimiser, batch, loss)
             mean = total / (step + 1)
-            self.tell(
+            self.progress(
                 ProgressStep(f"training, epoch {self.epoch + 1} of {self.settings.epochs}, loss {mean:.4f}", share)
             )
         return total / steps

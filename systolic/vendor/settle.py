@@ -42,7 +42,7 @@ class VendorOptions:
             )
 
 
-def settle(design: Path, options: VendorOptions, tell: Progress = silent) -> VendorReport:
+def settle(design: Path, options: VendorOptions, progress: Progress = silent) -> VendorReport:
     """Compare what a design declares and estimates with the vendor's reports in a folder.
 
     Raises:
@@ -57,14 +57,14 @@ def settle(design: Path, options: VendorOptions, tell: Progress = silent) -> Ven
         if options.csynth:
             write_kernel(design, options.function, claims)
     if options.csynth:
-        synthesise(place, SCRIPT, tell)
-    tell("reading reports")
+        synthesise(place, SCRIPT, progress)
+    progress("reading reports")
     reports = read_reports(place, claims.cell)  # before the loops are derived, which takes minutes
-    return VendorReport(compare(claims, reports, _derived(design, tell) if options.derived else {}))
+    return VendorReport(compare(claims, reports, _derived(design, progress) if options.derived else {}))
 
 
-def _derived(design: Path, tell: Progress) -> Derived:
+def _derived(design: Path, progress: Progress) -> Derived:
     return {
         (loop.process, loop.source): DerivedLoop(loop.derived_ii, loop.derived_depth, loop.declared_depth)
-        for loop in check_design(design, None, tell).loops
+        for loop in check_design(design, None, progress).loops
     }

@@ -46,7 +46,7 @@ def tool_command(folder: Path, script: str) -> list[str]:
     return [path, "-f", script] if name == "vitis_hls" else [path, "--mode", "hls", "--tcl", script]
 
 
-def synthesise(folder: Path, script: str, tell: Progress) -> Path:
+def synthesise(folder: Path, script: str, progress: Progress) -> Path:
     """Run C synthesis of Vitis HLS with ``script`` in ``folder``, and return the path of the log.
 
     Raises:
@@ -56,10 +56,10 @@ def synthesise(folder: Path, script: str, tell: Progress) -> Path:
     """
     command = tool_command(folder, script)
     log = folder / LOG
-    tell(f"running {Path(command[0]).name}")
+    progress(f"running {Path(command[0]).name}")
     try:
         with log.open("w", encoding="utf-8") as file:
-            code = _run(command, folder, file, tell)
+            code = _run(command, folder, file, progress)
     except OSError as error:
         reason = f"cannot be the folder in which {command[0]} runs: {error.strerror}"
         raise FileAccessError(str(folder), reason, "folder") from error
@@ -69,7 +69,7 @@ def synthesise(folder: Path, script: str, tell: Progress) -> Path:
     return log
 
 
-def _run(command: Sequence[str], folder: Path, log: TextIO, tell: Progress) -> int:
+def _run(command: Sequence[str], folder: Path, log: TextIO, progress: Progress) -> int:
     """Run the command and return its exit status. An interruption also stops the tool and its children."""
     environment = {**os.environ, "SYSTOLIC_STEPS": "synth"}
     with subprocess.Popen(
@@ -88,7 +88,7 @@ def _run(command: Sequence[str], folder: Path, log: TextIO, tell: Progress) -> i
                 log.write(line)
                 step = _STEP.match(line)
                 if step:
-                    tell(f"Vitis HLS: {cut(step[1].strip(' -.'), 50)}")
+                    progress(f"Vitis HLS: {cut(step[1].strip(' -.'), 50)}")
             return process.wait()
         except BaseException:
             _stop(process)

@@ -40,20 +40,20 @@ _RUNTIME = re.compile(r"/include/verilated\w*\.cpp$")
 class Compile(Protocol):
     """The type of systolic.execution.build.compile_to."""
 
-    def __call__(self, command: list[str], library: Path, folder: Path | None = None, *tell: Any) -> None: ...
+    def __call__(self, command: list[str], library: Path, folder: Path | None = None, *progress: Any) -> None: ...
 
 
 def shared(compile_to: Compile, cache: Path) -> Compile:
     """Return a ``compile_to`` that copies a library from the folder ``cache``, after compiling it if it is missing."""
 
-    def compile_once(command: list[str], library: Path, folder: Path | None = None, *tell: Any) -> None:
+    def compile_once(command: list[str], library: Path, folder: Path | None = None, *progress: Any) -> None:
         if "CXX" in os.environ:
-            compile_to(command, library, folder, *tell)
+            compile_to(command, library, folder, *progress)
             return
         cached = cache / library.name
         with locked(cache / f"{library.name}.lock"):
             if not cached.is_file():
-                compile_to(quick(command, folder, cache), library, folder, *tell)
+                compile_to(quick(command, folder, cache), library, folder, *progress)
                 copy(library, cached)
                 return
         copy(cached, library)

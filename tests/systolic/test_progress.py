@@ -100,7 +100,7 @@ def lines_of(told: Sequence[tuple[float, str]], monkeypatch: pytest.MonkeyPatch)
         with StatusLine() as status:
             for seconds, text in told:
                 clock.now += seconds
-                status.tell(text)
+                status.report(text)
         return shown().split("\r\x1b[2K")[1:-1]
 
 
@@ -144,7 +144,7 @@ def test_status_line_counts_seconds_of_a_silent_step(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(progress, "BEAT_SECONDS", 0.05)
     with terminal() as shown:
         with StatusLine() as status:
-            status.tell("compiling")
+            status.report("compiling")
             time.sleep(1.2)
         assert "\r\x1b[2Kcompiling … 1 s" in shown()
 
@@ -160,7 +160,7 @@ def test_status_line_without_terminal_writes_nothing(
     monkeypatch.setattr(progress, "FIRST_LINE_SECONDS", 0)
     monkeypatch.setattr(progress, "BEAT_SECONDS", 0.01)
     with StatusLine() as status:
-        status.tell("compiling")
+        status.report("compiling")
         time.sleep(0.05)
     assert capsys.readouterr().err == ""
 
@@ -171,9 +171,9 @@ def test_status_line_writes_lines_if_the_environment_asks(
     monkeypatch.setenv("SYSTOLIC_PROGRESS", "0.2")
     monkeypatch.setattr(progress, "BEAT_SECONDS", 0.05)
     with StatusLine() as status:
-        status.tell("searching, 10%")
+        status.report("searching, 10%")
         time.sleep(0.5)
-        status.tell("searching, 90%")
+        status.report("searching, 90%")
         time.sleep(0.5)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) >= 2
@@ -189,7 +189,7 @@ def test_status_line_without_valid_interval_writes_nothing(
     monkeypatch.setattr(progress, "BEAT_SECONDS", 0.01)
     monkeypatch.setattr(progress, "FIRST_LINE_SECONDS", 60)
     with StatusLine() as status:
-        status.tell("compiling")
+        status.report("compiling")
         time.sleep(0.05)
     assert capsys.readouterr().err == ""
 
@@ -231,7 +231,7 @@ def test_notes_are_above_the_status_line(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(progress, "BEAT_SECONDS", 60)
     with terminal() as shown:
         with messages(argparse.Namespace()), StatusLine() as status:
-            status.tell("compiling")
+            status.report("compiling")
             log.warning("note")
         assert shown().split("\r\x1b[2K") == ["", "compiling …", "systolic: note\r\n", ""]
 
@@ -328,10 +328,10 @@ def test_compile_reports_progress_of_several_units(tiny: tuple[systolic.Generate
         units[-1].write_text(f"int number{number}() {{ return {number}; }}\n")
     flags = ["g++", "-shared", "-fPIC"]
     told = Told()
-    compile_to([*flags, *map(str, units)], tmp_path / "both.so", tell=told.append)
+    compile_to([*flags, *map(str, units)], tmp_path / "both.so", progress=told.append)
     assert told == ["compiling unit0.cpp, 1 of 2", "compiling unit1.cpp, 2 of 2"]
     told = Told()
-    compile_to([*flags, str(units[0])], tmp_path / "one.so", tell=told.append)
+    compile_to([*flags, str(units[0])], tmp_path / "one.so", progress=told.append)
     assert told == ["compiling unit0.cpp"]
     build(tiny[0].folder, Variant(), told.append)
 
@@ -340,14 +340,14 @@ def test_package_reports_progress(tiny: tuple[systolic.GeneratedDesign, Told], t
     told = Told()
     design = tiny[0].write(tmp_path / "design")
     write_built(design.folder)
-    package(design.folder, tmp_path, tell=told.append)
+    package(design.folder, tmp_path, progress=told.append)
     assert_counts(told, "packing")
 
 
 @pytest.mark.engine
 def test_compare_and_fold_report_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told()
-    monkeypatch.setattr(StatusLine, "tell", lambda self, text: told.append(text))
+    monkeypatch.setattr(StatusLine, "report", lambda self, text: told.append(text))
     cfg, _ = tiny_files(tmp_path)
     arrays = itertools.chain.from_iterable(("--array", array) for array in ("4x8x8", "2x8x8"))
     assert call("compare", cfg, "--board", "pynq-z2", *arrays, "--clock", 100).code == 0
@@ -361,7 +361,7 @@ def test_compare_and_fold_report_progress(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_run_of_folder_reports_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Told()
-    monkeypatch.setattr(StatusLine, "tell", lambda self, text: told.append(text))
+    monkeypatch.setattr(StatusLine, "report", lambda self, text: told.append(text))
     write_tiny_design(tmp_path / "design", "pynq-z2", array="4x8x8")
     assert call("run", tmp_path / "design", PICTURE.parent).code == 0
     assert told.of("picture")[-1] == 100

@@ -49,7 +49,7 @@ def quick_builds() -> Iterator[None]:
                     os.environ[name] = value
 
 
-def executed(design: Generated, tell: Callable[[str], None] = lambda _: None) -> Facts:
+def executed(design: Generated, progress: Callable[[str], None] = lambda _: None) -> Facts:
     """Compile a design and execute one start of it.
 
     Raises:
@@ -58,7 +58,7 @@ def executed(design: Generated, tell: Callable[[str], None] = lambda _: None) ->
     with tempfile.TemporaryDirectory(prefix="digests-") as folder, package_of(design.row.network):
         write(design.files, Path(folder) / "design")
         opened = open_design(Path(folder) / "design")
-        facts = _STYLES[design.row.style, design.row.engine](design, opened, tell)
+        facts = _STYLES[design.row.style, design.row.engine](design, opened, progress)
     if design.row.choice != "drawn":
         facts["search"] = digest(searched(design.row).encode())
     return facts
@@ -69,11 +69,11 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:LENGTH]
 
 
-def _traced(design: Generated, opened: Any, tell: Callable[[str], None]) -> Facts:
+def _traced(design: Generated, opened: Any, progress: Callable[[str], None]) -> Facts:
     """Execute an array in C++. The traced build computes the integers too."""
     pictures = _pictures(design)
-    frames = execute(opened, pictures, Variant(trace=True), tell)
-    report = style_of(opened).trace(opened, pictures[0], tell).report()
+    frames = execute(opened, pictures, Variant(trace=True), progress)
+    report = style_of(opened).trace(opened, pictures[0], progress).report()
     return {
         "cycles": report.cycles_per_frame,
         "integers": _integers(design, frames),
@@ -81,9 +81,9 @@ def _traced(design: Generated, opened: Any, tell: Callable[[str], None]) -> Fact
     }
 
 
-def _counted(design: Generated, opened: Any, tell: Callable[[str], None]) -> Facts:
+def _counted(design: Generated, opened: Any, progress: Callable[[str], None]) -> Facts:
     """Execute an array in SystemVerilog. The simulation counts the cycles."""
-    frames = execute(opened, _pictures(design), Variant(), tell)
+    frames = execute(opened, _pictures(design), Variant(), progress)
     return {
         "cycles": sum(frames[0].cycles),
         "integers": _integers(design, frames),
@@ -91,10 +91,10 @@ def _counted(design: Generated, opened: Any, tell: Callable[[str], None]) -> Fac
     }
 
 
-def _streamed(design: Generated, opened: Any, tell: Callable[[str], None]) -> Facts:
+def _streamed(design: Generated, opened: Any, progress: Callable[[str], None]) -> Facts:
     """Execute a pipeline. The traced build gives cycles and FIFO depths, a second build the integers of every layer."""
-    frames = execute(opened, [design.picture], Variant(), tell)
-    trace = style_of(opened).trace(opened, design.picture, tell)
+    frames = execute(opened, [design.picture], Variant(), progress)
+    trace = style_of(opened).trace(opened, design.picture, progress)
     report = trace.report().values()
     fifos = trace.fifos().values()
     return {

@@ -25,13 +25,13 @@ RAISED = 255
 """Exit code of a task that raised an exception."""
 
 
-def forked(task: Callable[[], int], seconds: float, tell: Progress = silent) -> int | None:
+def forked(task: Callable[[], int], seconds: float, report: Progress = silent) -> int | None:
     """Run a task in a child process and return its result, 0 … 254.
 
     Args:
         task: The task.
         seconds: Limit of CPU time. The limit of wall-clock time is twenty times as long, since the machine may be busy.
-        `tell`: Gets the traceback of an exception.
+        report: Gets the traceback of an exception.
 
     Returns:
         The result; 1 if the child crashed; RAISED if the task raised an exception; None if it took too long or idled.
@@ -45,7 +45,7 @@ def forked(task: Callable[[], int], seconds: float, tell: Progress = silent) -> 
             resource.setrlimit(resource.RLIMIT_CPU, (max(1, round(seconds)), max(1, round(seconds)) + 1))
             code = task()
         except BaseException:  # the parent cannot see the child's exceptions
-            tell(traceback.format_exc())
+            report(traceback.format_exc())
         finally:
             os._exit(code)
     status = _wait(child, 20 * seconds)

@@ -42,14 +42,14 @@ class Trials:
         items: The collected tests.
         reach: Which tests reach which lines.
         budget: Seconds of quick tests per mutant, measured without it. A mutant that takes five times as long hangs.
-        `tell`: Gets the reason if a trial raised an exception.
+        report: Gets the reason if a trial raised an exception.
     """
 
     root: Path
     items: dict[str, pytest.Item]
     reach: Reach
     budget: float
-    tell: Progress = silent
+    report: Progress = silent
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Run the tests that reach the mutant, until one fails."""
@@ -57,7 +57,7 @@ class Trials:
         if not tests:
             return Outcome.UNTESTED
         limit = 10 + 5 * sum(self.reach.seconds[test] for test in tests)
-        code = forked(lambda: self._try(mutant, tests), limit, self.tell)
+        code = forked(lambda: self._try(mutant, tests), limit, self.report)
         return Outcome.TIMEOUT if code is None else Outcome(code)
 
     def _tests(self, mutant: Mutant) -> list[str]:

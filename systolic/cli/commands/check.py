@@ -33,13 +33,13 @@ def run(options: argparse.Namespace) -> int:
     design = open_design(options.design)
     if not style_of(design).is_traced(design):
         with StatusLine() as status:
-            timing = check_rtl_design(options.design, options.clock, status.tell)
+            timing = check_rtl_design(options.design, options.clock, status.report)
         if options.clock is None:
             keep(options.design, timing.rate_clock)
         give(options, timing.values(), timing.text())
         return 0 if timing.holds else 1
     with StatusLine() as status:
-        report = check_design(options.design, options.clock, status.tell)
+        report = check_design(options.design, options.clock, status.report)
     if options.clock is None:
         keep(options.design, report.rate_clock)
     give(options, report.values(), report.text())

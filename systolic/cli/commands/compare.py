@@ -35,9 +35,9 @@ def run(options: argparse.Namespace) -> int:
             ddr_profile=options.ddr_profile,
             budget=budget_from(options),
         )
-        comparison = compare(networks, alternatives, style_options, executor, status.tell)
+        comparison = compare(networks, alternatives, style_options, executor, status.report)
         if options.report is not None:
-            status.tell("drawing")
+            status.report("drawing")
             write_text(options.report, comparison.page())
     give(options, comparison.values(), comparison.text())
     return 0

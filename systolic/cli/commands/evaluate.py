@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         folder = Path(options.network)
         evaluation = _of_design(options, folder, status) if is_design(folder) else _of_network(options, status)
         if options.worst is not None:
-            status.tell("drawing")
+            status.report("drawing")
             save_worst(evaluation, options.worst)
     for warning in evaluation.warnings:
         log.warning("%s", warning)
@@ -88,7 +88,7 @@ def _of_design(options: argparse.Namespace, folder: Path, status: StatusLine) ->
     tried = Tried(trained_integers(folder), bits=weight_bits(design.network), generated=True)
     subject = Subject(network, design.network, design.manifest.fit, options.iou, tried)
     labelled = _labelled(options, subject, status)
-    return evaluate(subject, labelled, _evaluation_options(options), design, status.tell)
+    return evaluate(subject, labelled, _evaluation_options(options), design, status.report)
 
 
 def _of_network(options: argparse.Namespace, status: StatusLine) -> Evaluation:
@@ -98,18 +98,18 @@ def _of_network(options: argparse.Namespace, status: StatusLine) -> Evaluation:
             "the design of --executed", options.network, "a generated design", remedy="run systolic generate first"
         )
     check_network(options.network)
-    status.tell("reading the network")
+    status.report("reading the network")
     model = model_of(options, options.seed, options.names)
     calibration = _calibration(options)
     labelled = _labelled(options, EvaluatedNetwork(model.network), status)
-    quantised = quantise_model(model, calibration, status.tell)
+    quantised = quantise_model(model, calibration, status.report)
     tried = Tried.of(model, quantised, calibration)
     subject = Subject(model.network, quantised, calibration.fit or model.fit, options.iou, tried)
-    return evaluate(subject, labelled, _evaluation_options(options), tell=status.tell)
+    return evaluate(subject, labelled, _evaluation_options(options), progress=status.report)
 
 
 def _labelled(options: argparse.Namespace, network: EvaluatedNetwork, status: StatusLine) -> LabelledSet:
-    status.tell("reading labels")
+    status.report("reading labels")
     return read_pictures(network, _evaluation_options(options))
 
 

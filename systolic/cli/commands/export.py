@@ -61,10 +61,10 @@ def _source(options: argparse.Namespace, status: StatusLine) -> ExportSource:
         names = ("model/network.json", "model/network.npz") if trained_integers(folder) else ()
         return ExportSource(design.network, design.manifest.fit, {name: (folder / name).read_bytes() for name in names})
     check_network(options.network)
-    status.tell("reading the network")
+    status.report("reading the network")
     model = model_of(options, options.seed, options.names)
     calibration = calibration_from(options)
-    network = quantise_model(model, calibration, status.tell)
+    network = quantise_model(model, calibration, status.report)
     return ExportSource(network, calibration.fit or model.fit, dict(model.files))
 
 

@@ -31,14 +31,14 @@ def run(options: argparse.Namespace) -> int:
     with StatusLine() as status:
         network = _network(options, Pipeline(board, options.clock, style_options), status)
         if options.compare:
-            comparison = compare(network, board, options.clock, style_options, SEARCHES, status.tell)
+            comparison = compare(network, board, options.clock, style_options, SEARCHES, status.report)
         else:
-            status.tell("folding")
-            comparison = alone(explore(network, board, options.clock, style_options, status.tell), style_options)
+            status.report("folding")
+            comparison = alone(explore(network, board, options.clock, style_options, status.report), style_options)
         if options.save is not None:
             write_text(options.save, comparison.mapping_of(style_options.label).to_json())
         if options.report is not None:
-            status.tell("drawing")
+            status.report("drawing")
             write_text(options.report, comparison.page())
     give(options, comparison.values(), comparison.text())
     return 0
@@ -56,10 +56,10 @@ def _network(options: argparse.Namespace, pipeline: Pipeline, status: StatusLine
             raise MissingValueError(
                 "--mixed SHARE", f"without it only the shapes of layers matter, and {' and '.join(flags)} has no effect"
             )
-        status.tell("reading the network")
+        status.report("reading the network")
         model = model_of(options, seed_of(options), check=check_mappable)
         return shapes_of(with_softmax(model, options.softmax), options.bits, check_mappable)
     calibration = calibration_from(options)
-    status.tell("reading the network")
+    status.report("reading the network")
     model = model_of(options, options.seed, check=check_mappable)
-    return integers_for(with_softmax(model, options.softmax), calibration, pipeline, status.tell)
+    return integers_for(with_softmax(model, options.softmax), calibration, pipeline, status.report)

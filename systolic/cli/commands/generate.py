@@ -47,15 +47,15 @@ def run(options: argparse.Namespace) -> int:
     from systolic.checking.design import generated_clock  # not above: the demo imports this module and does not need it
 
     with output_folder(options.output, options.force) as output, StatusLine() as status:
-        status.tell("reading the network")
+        status.report("reading the network")
         model = model_of(options, options.seed, options.names, STYLES[options.style].check_layers)
         style_options = STYLES[options.style].options_from(options)
-        design = make(model, Target(board, options.clock, options.style), calibration, style_options, status.tell)
-        status.tell("writing")
+        design = make(model, Target(board, options.clock, options.style), calibration, style_options, status.report)
+        status.report("writing")
         output.write(design.files)
-        status.tell("comparing the heads with the float network")
+        status.report("comparing the heads with the float network")
         warnings = _warnings(options, model, design)
-        clock = generated_clock(output.folder, status.tell)
+        clock = generated_clock(output.folder, status.report)
     for warning in warnings:
         log.warning("%s", warning)
     told = [text(design, options.output, clock.rate_clock), clock.sentence]

@@ -13,8 +13,8 @@ from systolic.package import package
 def run(options: argparse.Namespace) -> int:
     """Write a wheel with the design, its host code, and its bitstream or simulation library. JSON: {wheel}."""
     with StatusLine() as status:
-        simulation = build(options.folder, tell=status.tell) if options.without_bitstream else None
-        wheel = package(options.folder, options.output, simulation=simulation, tell=status.tell)
+        simulation = build(options.folder, progress=status.report) if options.without_bitstream else None
+        wheel = package(options.folder, options.output, simulation=simulation, progress=status.report)
     where = "for the simulated board" if options.without_bitstream else "on the board"
     give(options, {"wheel": str(wheel)}, f"written to {wheel}; install it {where}: pip install --no-deps {wheel.name}")
     return 0

@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         check_picture(options.picture)
     with StatusLine() as status:
         network = shapes_of(read_model(options, status), options.bits, check_mappable)
-        points = front(network, board, options.clock, style_options, status.tell)
+        points = front(network, board, options.clock, style_options, status.report)
         if options.picture is not None:
             save_picture(points.figure(), options.picture)
         if options.report is not None:

@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output is not None:
         check_picture(options.output)
     with StatusLine() as status:
-        answer = run_picture(design, options.picture, options.conf, options.iou, progress=status.tell)
+        answer = run_picture(design, options.picture, options.conf, options.iou, progress=status.report)
     if options.output is not None:
         answer.save(options.output)
     give(options, {"picture": str(options.picture), **answer.values()}, text(answer, options.output))
@@ -64,7 +64,7 @@ def _run_frames(options: argparse.Namespace) -> int:
             options.picture,
             Options(threshold=options.conf, overlap=options.iou),
             options.output,
-            status.tell,
+            status.report,
         )
     measured = frames.measured
     rows: list[list[Cell]] = [

@@ -24,8 +24,8 @@ def run(options: argparse.Namespace) -> int:
     board = board_room.load(options.board)
     with StatusLine() as status, workers(options.workers, options.dask) as executor:
         network = shapes_of(read_model(options, status), options.bits, check_mappable)
-        mapping = explore(network, board, options.clock, _style_options(options), executor, status.tell)
-        status.tell("pricing")
+        mapping = explore(network, board, options.clock, _style_options(options), executor, status.report)
+        status.report("pricing")
         text = mapping.text()
         if options.save is not None:
             write_text(options.save, mapping.to_json())
@@ -54,5 +54,5 @@ def _style_options(options: argparse.Namespace) -> SystolicOptions:
 
 def read_model(options: argparse.Namespace, status: StatusLine) -> Model:
     """Read the network for a search, which needs only layer shapes: it gets random weights if it has none."""
-    status.tell("reading the network")
+    status.report("reading the network")
     return model_of(options, seed_of(options), check=check_mappable)

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         return _cycles(options, design, frames[0])
     recording = options.waves and style_of(design).recording(design, options.waves, options.output)
     with StatusLine() as status:
-        result = simulate(design, frames, Variant(options.ap_int, waves=recording), options.golden, status.tell)
+        result = simulate(design, frames, Variant(options.ap_int, waves=recording), options.golden, status.report)
     values, text = result.values(), result.text()
     if recording:
         shown = waves(recording, design.manifest.layers, result.frames[0].simulation.cycles)
@@ -82,7 +82,7 @@ def _count(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
             "and generate again for another clock or memory",
         )
     with StatusLine() as status:
-        counts = style_of(design).count(design, pixels, options.hls, status.tell)
+        counts = style_of(design).count(design, pixels, options.hls, status.report)
     save_cycles(design.path, counts)
     give(options, {**counts.values(), **dict.fromkeys(_OF_A_TRACE)}, counts.text())
     return 0 if counts.mismatches == 0 else 1
@@ -92,9 +92,9 @@ def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
     style = style_of(design)
     style.check_timeline(design, options.layer)
     with StatusLine() as status:
-        traced = with_derived_loops(design, options.clock, status.tell) if options.derived else design
-        trace = style.trace(traced, pixels, status.tell)
-        status.tell("solving")
+        traced = with_derived_loops(design, options.clock, status.report) if options.derived else design
+        trace = style.trace(traced, pixels, status.report)
+        status.report("solving")
         report = trace.report(
             options.clock, options.ddr_efficiency, ddr_gbps=options.ddr_gbps, ddr_profile=options.ddr_profile
         )
@@ -110,12 +110,12 @@ def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
         profiles = profiles_text(board, memory, rates, "traced")
         text = f"{report.text()}\n{moved.text()}\n{profiles}\nintervals and depths of loops: {_LOOPS[options.derived]}"
         if options.fifos:
-            status.tell("searching FIFO depths")
+            status.report("searching FIFO depths")
             fifos = trace.fifos(options.clock, options.ddr_efficiency, options.ddr_gbps, options.ddr_profile)
             values["fifos"] = fifos.values()
             text += f"\n\n{fifos.text()}"
         if options.timeline is not None:
-            status.tell("drawing")
+            status.report("drawing")
             save_timeline(report.timeline(options.layer), options.timeline)
         if options.bandwidth is not None:
             save_timeline(moved.figure(report.title), options.bandwidth)

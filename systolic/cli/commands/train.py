@@ -33,12 +33,12 @@ def run(options: argparse.Namespace) -> int:
 
     settings = Settings(**{each.name: getattr(options, each.name) for each in fields(Settings)})
     with StatusLine() as status:
-        status.tell("reading the network")
+        status.report("reading the network")
         model = model_of(options, options.seed, options.names)
-        status.tell("reading labels")
+        status.report("reading labels")
         data = _data(model, options)
         trained = train(
-            model, data, settings, options.output, status.tell, lambda line: print(line, file=sys.stderr, flush=True)
+            model, data, settings, options.output, status.report, lambda line: print(line, file=sys.stderr, flush=True)
         )
     give(options, _values(settings, data, trained), _text(trained))
     return 0

@@ -17,7 +17,7 @@ def run(options: argparse.Namespace) -> int:
     """
     vendor_options = VendorOptions(options.reports, options.only, options.csynth, options.derived)
     with StatusLine() as status:
-        report = settle(options.folder, vendor_options, status.tell)
+        report = settle(options.folder, vendor_options, status.report)
     if options.report is not None:
         write_text(options.report, report.page())
     give(options, report.values(), report.text())

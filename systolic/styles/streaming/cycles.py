@@ -22,9 +22,9 @@ class StreamingTrace(DesignTrace):
     design: StreamingDesign
 
     @staticmethod
-    def of(design: StreamingDesign, picture: Pixels, tell: Progress = silent) -> StreamingTrace:
+    def of(design: StreamingDesign, picture: Pixels, progress: Progress = silent) -> StreamingTrace:
         """Execute a pipeline on copies of ``picture``, uint8 (channels, height, width), and record its accesses."""
-        return StreamingTrace(design, trace_design(design, picture, tell))
+        return StreamingTrace(design, trace_design(design, picture, progress))
 
     def measured(
         self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None

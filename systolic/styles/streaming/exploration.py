@@ -34,7 +34,7 @@ def explore(
     board: Board,
     clock_mhz: float | None = None,
     options: StreamingOptions | None = None,
-    tell: Progress = silent,
+    progress: Progress = silent,
 ) -> StreamingMapping:
     """Return the folding that the options ask for, with its modelled cost.
 
@@ -52,7 +52,7 @@ def explore(
     clock = _clock(board, clock_mhz)
     options = options or StreamingOptions()
     options = with_saved_ddr(options, board)
-    folded = fold(lower(network), board, clock, options, tell)
+    folded = fold(lower(network), board, clock, options, progress)
     return StreamingMapping(network, board, clock, folded, options, fps=options.fps)
 
 
@@ -72,7 +72,7 @@ def fold(
     board: Board,
     clock: Clock,
     options: StreamingOptions,
-    tell: Progress = silent,
+    progress: Progress = silent,
     traced: TracedStreams = UNTRACED,
 ) -> FoldingResult:
     """Return the folding of a graph of blocks: a saved one, or the result of the search method that the options name.
@@ -97,7 +97,7 @@ def fold(
         return greedy.fold(graph, board, goal, external=options.external)
     if options.search == "annealing":
         return annealing.fold(graph, board, goal, options.choices, annealing.Effort(options.effort, options.attempts))
-    tell(ProgressStep("folding", limit=options.deadline))
+    progress(ProgressStep("folding", limit=options.deadline))
     return exact.fold(graph, board, goal, options.choices, options.deadline)
 
 
@@ -118,7 +118,7 @@ def compare(
     clock_mhz: float | None = None,
     options: StreamingOptions | None = None,
     searches: Sequence[str] = SEARCHES,
-    tell: Progress = silent,
+    progress: Progress = silent,
 ) -> StreamingComparison:
     """Return the foldings that several search methods find with the same options, as rows of a comparison.
 
@@ -130,10 +130,10 @@ def compare(
     rows = []
     for number, variant in enumerate(with_saved_ddr(variant, board) for variant in variants):
         # The searches take very different times, so no share of the whole is reported.
-        tell(f"folding: {variant.label}, {number} of {len(variants)} searches done")
+        progress(f"folding: {variant.label}, {number} of {len(variants)} searches done")
         try:
             mapping = StreamingMapping(
-                network, board, clock, fold(graph, board, clock, variant, tell), variant, fps=variant.fps
+                network, board, clock, fold(graph, board, clock, variant, progress), variant, fps=variant.fps
             )
             rows.append(ComparisonRow(variant.label, mapping))
         except SystolicError as error:  # one failed search must not end the comparison

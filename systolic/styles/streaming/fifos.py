@@ -120,7 +120,7 @@ def size_fifos(trace: Trace, memory: MemoryTiming, clock_mhz: float, bits: Mappi
         )
 
     fifos = TracedFifos(endless, keeps_pace, lambda name, depth: bits[name] * depth, frames.fullest)
-    depths, solved = least_depths(fifos, SEARCH, trace.tell)
+    depths, solved = least_depths(fifos, SEARCH, trace.progress)
     return replace(_fifos(bits, depths, frames.pace(depths) or best, best), solved=solved + 1)
 
 

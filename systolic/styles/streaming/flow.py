@@ -39,7 +39,7 @@ ROUNDS = 4
 
 
 def generate_with_fifos(
-    mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, tell: Progress
+    mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, progress: Progress
 ) -> StreamingPlan:
     """Generate the pipeline with the FIFO depths from its own trace, or with estimated depths if the options say so.
 
@@ -52,14 +52,14 @@ def generate_with_fifos(
         DoesNotFitError: A map needs a wider beat than the DMA has.
         UnsupportedError: A block cannot be wired.
     """
-    first = _Traced.of(mapping, inputs, options, tell)
+    first = _Traced.of(mapping, inputs, options, progress)
     if options.folding is not None or options.search != "exact" or options.estimated_fifos:
         return first.plan()
-    designs = _folded_again(first, inputs, options, tell)
+    designs = _folded_again(first, inputs, options, progress)
     return min(designs, key=lambda design: design.order(options)).plan()
 
 
-def _folded_again(first: _Traced, inputs: DesignInputs, options: StreamingOptions, tell: Progress) -> list[_Traced]:
+def _folded_again(first: _Traced, inputs: DesignInputs, options: StreamingOptions, progress: Progress) -> list[_Traced]:
     """Return ``first``, and foldings that were searched again with traced FIFO depths and traced in turn.
 
     The searches end if one of them finds the same folding, an earlier folding or no folding, or after ROUNDS foldings.
@@ -67,8 +67,8 @@ def _folded_again(first: _Traced, inputs: DesignInputs, options: StreamingOption
     designs = [first]
     for number in range(1, ROUNDS + 1):
         last = designs[-1]
-        tell(f"folding again, with FIFOs as traced (round {number} of at most {ROUNDS})")
-        again = _searched(last, options, tell)
+        progress(f"folding again, with FIFOs as traced (round {number} of at most {ROUNDS})")
+        again = _searched(last, options, progress)
         if again is None:
             break
         if again.folding.folds == last.folds:
@@ -78,13 +78,13 @@ def _folded_again(first: _Traced, inputs: DesignInputs, options: StreamingOption
             break
         counted = f"FIFOs as the trace of folding {number} sized them"
         try:
-            designs.append(_Traced.of(replace(first.mapping, folded=again, counted=counted), inputs, options, tell))
+            designs.append(_Traced.of(replace(first.mapping, folded=again, counted=counted), inputs, options, progress))
         except (DeadlockError, DoesNotFitError, ToolError):
             break  # a folding that cannot run is not an alternative
     return designs
 
 
-def _searched(design: _Traced, options: StreamingOptions, tell: Progress) -> FoldingResult | None:
+def _searched(design: _Traced, options: StreamingOptions, progress: Progress) -> FoldingResult | None:
     """Search for a folding whose cost counts the traced FIFO depths of ``design``.
 
     Return None if no folding fits with them, or if the search finds none before its deadline.
@@ -92,7 +92,7 @@ def _searched(design: _Traced, options: StreamingOptions, tell: Progress) -> Fol
     mapping, folding = design.mapping, design.mapping.folded.folding
     graph, traced = folding.graph, TracedStreams(streams_of(folding, design.fifos))
     try:
-        return fold(graph, mapping.board, mapping.clock, with_saved_ddr(options, mapping.board), tell, traced)
+        return fold(graph, mapping.board, mapping.clock, with_saved_ddr(options, mapping.board), progress, traced)
     except SystolicError:  # the first search accepted the same options, so only these FIFOs can cause an error
         return None
 
@@ -112,12 +112,12 @@ class _Traced:
     fifos: PipelineFifos
 
     @staticmethod
-    def of(mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, tell: Progress) -> _Traced:
+    def of(mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, progress: Progress) -> _Traced:
         """Generate, execute and trace a folding's pipeline. Raises the errors of ``generate_with_fifos``."""
-        tell("generating")
+        progress("generating")
         source = FoldedNetwork(mapping.network, mapping.folded.folding, mapping.board, mapping.clock, mapping.ddr)
         pipeline = parts(source, inputs)
-        fifos = _traced(pipeline.files(mapping.estimate), inputs.picture, options.estimated_fifos, tell)
+        fifos = _traced(pipeline.files(mapping.estimate), inputs.picture, options.estimated_fifos, progress)
         mapping = replace(mapping, folded=recounted(mapping.folded, mapping.board, fifos))
         return _Traced(mapping, pipeline, fifos)
 
@@ -167,7 +167,7 @@ def streams_of(folding: StreamingFolding, fifos: PipelineFifos) -> dict[tuple[in
     }
 
 
-def _traced(files: DesignFiles, picture: Pixels, estimated: bool, tell: Progress) -> PipelineFifos:
+def _traced(files: DesignFiles, picture: Pixels, estimated: bool, progress: Progress) -> PipelineFifos:
     """Write the design to a temporary folder, execute and trace it, and return its sized FIFOs.
 
     Args:
@@ -179,9 +179,9 @@ def _traced(files: DesignFiles, picture: Pixels, estimated: bool, tell: Progress
         folder = Path(work) / "design"
         write(files, folder)
         design = open_design(folder)
-        traced = StreamingTrace.of(design, picture, tell)
+        traced = StreamingTrace.of(design, picture, progress)
         if not estimated:
-            tell("sizing FIFOs")
+            progress("sizing FIFOs")
             return traced.sized_fifos(board_memory(design), design.manifest.clock_mhz)
         try:
             return traced.declared_fifos()

@@ -135,7 +135,7 @@ def check_timeline(layer: str | None) -> None:
         )
 
 
-def trace_design(design: StreamingDesign, picture: npt.NDArray[np.uint8], tell: Progress = silent) -> Trace:
+def trace_design(design: StreamingDesign, picture: npt.NDArray[np.uint8], progress: Progress = silent) -> Trace:
     """Execute one frame and then several frames in a row, and record the cycle of every read and write.
 
     The number of frames in a row is the first of FRAMES at which the last frame follows at the steady rate, or the
@@ -145,13 +145,13 @@ def trace_design(design: StreamingDesign, picture: npt.NDArray[np.uint8], tell: 
         design: The design.
         picture: The picture of every frame, uint8 of shape (channels, height, width).
     """
-    library = built(lambda path: StreamingLibrary(path, design.manifest), design.path, Variant(trace=True), tell)
+    library = built(lambda path: StreamingLibrary(path, design.manifest), design.path, Variant(trace=True), progress)
     packet = pack_picture(design, picture)
     for frames in FRAMES:
-        trace = Trace(library.handle, frames, tell, by_depth=True)
+        trace = Trace(library.handle, frames, progress, by_depth=True)
         trace.begin()
         for count in (1, frames):  # each execution is a region of the trace
-            tell(ProgressStep(f"tracing {frames} frames in a row", count > 1, 1 + frames))
+            progress(ProgressStep(f"tracing {frames} frames in a row", count > 1, 1 + frames))
             library.run(design.images, np.repeat(packet[None], count, axis=0))
         trace.end()
         if frames == FRAMES[-1] or _is_steady(design, trace):

@@ -108,15 +108,15 @@ def simulate(
     progress: Progress | None = None,
 ) -> Simulation:
     """Execute one picture, uint8 (channels, height, width), and compare all layers with the golden model."""
-    tell = progress or silent
-    library = built(lambda path: StreamingLibrary(path, pipeline.manifest), pipeline.path, variant, tell)
-    tell("golden model")
+    report = progress or silent
+    library = built(lambda path: StreamingLibrary(path, pipeline.manifest), pipeline.path, variant, report)
+    report("golden model")
     golden = run_integer(pipeline.network, picture)
     layers = pipeline.manifest.layers
     streams: dict[int, Integers] = {}
 
     def take(tap: int, values: Integers) -> None:
-        tell(ProgressStep(f"executing, {layers[tap].name} done", len(streams) + 1, len(layers)))
+        report(ProgressStep(f"executing, {layers[tap].name} done", len(streams) + 1, len(layers)))
         streams[tap] = unstream(values, layers[tap])
 
     (packet,) = library.run(pipeline.images, pack_picture(pipeline, picture)[None], take)

@@ -69,17 +69,17 @@ class StreamingStyle:
         board: Board,
         clock_mhz: float | None,
         options: StreamingOptions,
-        tell: Progress,
+        progress: Progress,
     ) -> StreamingMapping:
         """Return the folding that the options ask for, at ``clock_mhz`` or the board's highest clock."""
-        tell("folding")
-        return explore(network, board, clock_mhz, options, tell)
+        progress("folding")
+        return explore(network, board, clock_mhz, options, progress)
 
     def generate(
-        self, mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, tell: Progress
+        self, mapping: StreamingMapping, inputs: DesignInputs, options: StreamingOptions, progress: Progress
     ) -> StreamingPlan:
         """Return the pipeline's files in memory. A trace sizes its FIFOs, unless the options keep the estimates."""
-        return generate_with_fifos(mapping, inputs, options, tell)
+        return generate_with_fifos(mapping, inputs, options, progress)
 
     def open(self, path: Path, manifest: Manifest) -> StreamingDesign:
         """Read the folder of a generated pipeline; see ``open_design``."""
@@ -90,18 +90,18 @@ class StreamingStyle:
         return estimates(design)
 
     def execute(
-        self, design: StreamingDesign, pictures: Sequence[Pixels], variant: Variant, tell: Progress
+        self, design: StreamingDesign, pictures: Sequence[Pixels], variant: Variant, progress: Progress
     ) -> tuple[Simulation, ...]:
         """Execute one frame and return its integers. Raises RangeError if there is not exactly one picture."""
         if len(pictures) != 1:
             raise RangeError(f"the number of pictures that {design.path} takes at a time", len(pictures), 1, 1)
-        return (simulate(design, pictures[0], variant, tell),)
+        return (simulate(design, pictures[0], variant, progress),)
 
-    def trace(self, design: StreamingDesign, picture: Pixels, tell: Progress) -> StreamingTrace:
+    def trace(self, design: StreamingDesign, picture: Pixels, progress: Progress) -> StreamingTrace:
         """Execute a few frames of the picture in a row, and record each read and write of every process."""
-        return StreamingTrace.of(design, picture, tell)
+        return StreamingTrace.of(design, picture, progress)
 
-    def count(self, design: StreamingDesign, picture: Pixels, compare_with_hls: bool, tell: Progress) -> Counts:
+    def count(self, design: StreamingDesign, picture: Pixels, compare_with_hls: bool, progress: Progress) -> Counts:
         """Raise UnsupportedError: only a design in SystemVerilog counts cycles, and a pipeline is in C++."""
         raise UnsupportedError(
             f"counting cycles of {design.path}",

@@ -117,7 +117,7 @@ class SystolicCounts(FrameCycles):
         return [*cells, layer.hls_cycles, 100 * (layer.hls_cycles / layer.cycles - 1)]
 
 
-def count(design: SystolicDesign, picture: Pixels, compare_with_hls: bool, tell: Progress) -> SystolicCounts:
+def count(design: SystolicDesign, picture: Pixels, compare_with_hls: bool, progress: Progress) -> SystolicCounts:
     """Simulate one batch on an engine in SystemVerilog, and return its counted cycles per layer.
 
     Args:
@@ -126,9 +126,9 @@ def count(design: SystolicDesign, picture: Pixels, compare_with_hls: bool, tell:
         compare_with_hls: Whether to also generate, compile and trace the engine in C++ with the same schedule.
     """
     manifest = design.manifest
-    frames = simulate_batch(design, (picture,), progress=tell)
+    frames = simulate_batch(design, (picture,), progress=progress)
     counted = frames[0]
-    traced = _traced(design, picture, tell) if compare_with_hls else [None] * len(manifest.layers)
+    traced = _traced(design, picture, progress) if compare_with_hls else [None] * len(manifest.layers)
     array = Array(**vars(manifest.array))
     peak = array.macs_per_cycle
     layers = tuple(
@@ -164,7 +164,7 @@ def count(design: SystolicDesign, picture: Pixels, compare_with_hls: bool, tell:
     )
 
 
-def _traced(design: SystolicDesign, picture: Pixels, tell: Progress) -> list[int | None]:
+def _traced(design: SystolicDesign, picture: Pixels, progress: Progress) -> list[int | None]:
     """Return the traced cycles of each layer on the C++ engine of the same schedule, which is generated for this.
 
     The engine in C++ has one clock, so its DSPs run at the clock of the array.
@@ -176,7 +176,7 @@ def _traced(design: SystolicDesign, picture: Pixels, tell: Progress) -> list[int
     mapping = price(replace(schedule, array=array), board, ddr_timing(board, manifest.clock_mhz, rate))
     folder = kept_in(design.path) / HLS
     write(generate(mapping, DesignInputs({}, picture, manifest.fit)), folder)
-    report = SystolicTrace.of(open_design(folder), picture, tell).report()
+    report = SystolicTrace.of(open_design(folder), picture, progress).report()
     return [layer.cycles for layer in report.layers]
 
 

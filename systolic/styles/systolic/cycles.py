@@ -21,9 +21,9 @@ class SystolicTrace(DesignTrace):
     design: SystolicDesign
 
     @staticmethod
-    def of(design: SystolicDesign, picture: Pixels, tell: Progress = silent) -> SystolicTrace:
+    def of(design: SystolicDesign, picture: Pixels, progress: Progress = silent) -> SystolicTrace:
         """Execute a batch of copies of ``picture``, uint8 (channels, height, width), and record its accesses."""
-        return SystolicTrace(design, trace_design(design, picture, tell))
+        return SystolicTrace(design, trace_design(design, picture, progress))
 
     def measured(
         self, memory: MemoryTiming, clock_mhz: float | None, depths: Mapping[str, int] | None

@@ -45,7 +45,7 @@ def explore(
     clock_mhz: float | None = None,
     options: SystolicOptions | None = None,
     executor: Executor | None = None,
-    tell: Progress = silent,
+    progress: Progress = silent,
 ) -> SystolicMapping:
     """Return the schedule that the options ask for, with its cost: a saved schedule, or the best one of a search.
 
@@ -67,7 +67,7 @@ def explore(
         schedule, saved = _saved(network, options)
         ddr = _ddr(board, clock_mhz, options.ddr_rate(board, saved), schedule.array.dsp_clock)
         return price(schedule, board, ddr, budget=options.budget)
-    best = _best(network, board, clock_mhz, options, Workers(executor, tell))
+    best = _best(network, board, clock_mhz, options, Workers(executor, progress))
     mapping = price(best.schedule, board, best.ddr, best.proof, options.budget)
     return replace(mapping, holds=_holds(best.schedule, board, options)) if options.fps else mapping
 
@@ -170,7 +170,7 @@ def compare(
     alternatives: Alternatives,
     options: SystolicOptions | None = None,
     executor: Executor | None = None,
-    tell: Progress = silent,
+    progress: Progress = silent,
 ) -> SystolicComparison:
     """Return the best schedule of each combination of network bits, board, clock, DDR rate, array and batch.
 
@@ -196,7 +196,7 @@ def compare(
         parts += [f"{clock_mhz:g} MHz"] if clock_mhz is not None and len(alternatives.clocks_mhz) > 1 else []
         parts += [f"{gbps:g} GB/s"] if gbps is not None and len(alternatives.ddr_gbps) > 1 else []
         asked = ", ".join(parts)
-        tell(ProgressStep(f"comparing, {number} of {len(choices)} done", number, len(choices)))
+        progress(ProgressStep(f"comparing, {number} of {len(choices)} done", number, len(choices)))
         row_options = replace(with_dsps(options, alternatives.engine, dsp), array=array, batch=batch, ddr_gbps=gbps)
         clock = None if clock_mhz is None else board.nearest_clock(clock_mhz).mhz
         try:
@@ -240,7 +240,7 @@ def front(
     board: Board,
     clock_mhz: float | None = None,
     options: SystolicOptions | None = None,
-    tell: Progress = silent,
+    progress: Progress = silent,
 ) -> ParetoFront:
     """Return the Pareto front of frames/s and DSPs over the arrays that the options allow, from a coarse search.
 
@@ -258,7 +258,7 @@ def front(
     ddr = _ddr(board, clock_mhz, options.ddr_rate(board), options.dsp_clock)
     schedules: tuple[SystolicSchedule, ...] = ()
     for fused in ways_to_add(network, options):
-        schedules = pareto.pareto_front(_problem(network, fused, board, options), ddr, tell)
+        schedules = pareto.pareto_front(_problem(network, fused, board, options), ddr, progress)
         if schedules:
             break
     points = tuple(price(schedule, board, ddr, budget=options.budget) for schedule in schedules)

@@ -146,22 +146,22 @@ def check_timeline(layers: Sequence[SystolicLayer], layer: str | None) -> None:
         raise ChoiceError("the layer to draw", layer, names)
 
 
-def trace_design(design: SystolicDesign, picture: npt.NDArray[np.uint8], tell: Progress = silent) -> Trace:
+def trace_design(design: SystolicDesign, picture: npt.NDArray[np.uint8], progress: Progress = silent) -> Trace:
     """Execute one batch, and record the cycle of every read and write of every process.
 
     Args:
         design: The design.
         picture: The picture of every frame, uint8 of shape (channels, height, width).
     """
-    library = built(lambda path: SystolicLibrary(path, design.manifest), design.path, Variant(trace=True), tell)
+    library = built(lambda path: SystolicLibrary(path, design.manifest), design.path, Variant(trace=True), progress)
     maps, _ = fill_batch(design, (picture,))
-    tell("tracing")
-    trace = Trace(library.handle, tell=tell)
+    progress("tracing")
+    trace = Trace(library.handle, progress=progress)
     trace.begin()
     passes = design.manifest.passes
 
     def after_pass(index: int) -> None:
-        tell(ProgressStep(f"tracing, pass {index + 1} of {passes}", index + 1, passes))
+        progress(ProgressStep(f"tracing, pass {index + 1} of {passes}", index + 1, passes))
 
     library.run(design.memory(maps), 0, passes, after_pass)
     trace.end()

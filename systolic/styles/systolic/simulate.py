@@ -156,10 +156,10 @@ def simulate_batch(
     progress: Progress | None = None,
 ) -> tuple[Simulation, ...]:
     """Execute one batch, and compare every layer of every frame with the golden model; see ``fill_batch``."""
-    tell = progress or silent
+    report = progress or silent
     maps, frames = fill_batch(folder, pictures)
-    library = built(lambda path: SystolicLibrary(path, folder.manifest), folder.path, variant, tell)
-    tell("golden model")
+    library = built(lambda path: SystolicLibrary(path, folder.manifest), folder.path, variant, report)
+    report("golden model")
     golden = [run_integer(folder.network, picture) for picture in pictures]
     golden += golden[-1:] * (folder.manifest.batch - len(golden))
     layers = folder.manifest.layers
@@ -169,7 +169,9 @@ def simulate_batch(
     def after_pass(index: int) -> None:
         passes = folder.manifest.passes
         recording = variant.waves is not None and variant.waves.shows(index + 1)
-        tell(ProgressStep(f"executing{' and recording' * recording}, pass {index + 1} of {passes}", index + 1, passes))
+        report(
+            ProgressStep(f"executing{' and recording' * recording}, pass {index + 1} of {passes}", index + 1, passes)
+        )
         layer = layer_ending.get(index)
         if layer is not None:
             for frame, maps_of_frame in enumerate(outputs):

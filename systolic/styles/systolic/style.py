@@ -73,18 +73,23 @@ class SystolicStyle:
         return calibration
 
     def map(
-        self, network: QuantizedNetwork, board: Board, clock_mhz: float | None, options: SystolicOptions, tell: Progress
+        self,
+        network: QuantizedNetwork,
+        board: Board,
+        clock_mhz: float | None,
+        options: SystolicOptions,
+        progress: Progress,
     ) -> SystolicMapping:
         """Return the best schedule at ``clock_mhz``, or at the clock with the least time per frame."""
         check_engine(options.engine, options.dsp_clock)
-        tell("scheduling")
-        return explore(network, board, clock_mhz, options, tell=tell)
+        progress("scheduling")
+        return explore(network, board, clock_mhz, options, progress=progress)
 
     def generate(
-        self, mapping: SystolicMapping, inputs: DesignInputs, options: SystolicOptions, tell: Progress
+        self, mapping: SystolicMapping, inputs: DesignInputs, options: SystolicOptions, progress: Progress
     ) -> SystolicPlan:
         """Return the design's files in memory: the engine, its program and its weight images."""
-        tell("generating")
+        progress("generating")
         return SystolicPlan(mapping, generate(mapping, inputs))
 
     def open(self, path: Path, manifest: Manifest) -> SystolicDesign:
@@ -96,16 +101,18 @@ class SystolicStyle:
         return estimates(design)
 
     def execute(
-        self, design: SystolicDesign, pictures: Sequence[Pixels], variant: Variant, tell: Progress
+        self, design: SystolicDesign, pictures: Sequence[Pixels], variant: Variant, progress: Progress
     ) -> tuple[Simulation, ...]:
         """Execute one batch, and return the compared integers of each frame."""
-        return simulate_batch(design, pictures, variant, tell)
+        return simulate_batch(design, pictures, variant, progress)
 
-    def trace(self, design: SystolicDesign, picture: Pixels, tell: Progress) -> SystolicTrace:
+    def trace(self, design: SystolicDesign, picture: Pixels, progress: Progress) -> SystolicTrace:
         """Execute one batch of copies of the picture on the C++ engine, and record its reads and writes."""
-        return SystolicTrace.of(design, picture, tell)
+        return SystolicTrace.of(design, picture, progress)
 
-    def count(self, design: SystolicDesign, picture: Pixels, compare_with_hls: bool, tell: Progress) -> SystolicCounts:
+    def count(
+        self, design: SystolicDesign, picture: Pixels, compare_with_hls: bool, progress: Progress
+    ) -> SystolicCounts:
         """Count the cycles of one simulated batch in SystemVerilog. Raises UnsupportedError for C++."""
         if self.is_traced(design):
             raise UnsupportedError(
@@ -113,7 +120,7 @@ class SystolicStyle:
                 "it holds an engine in C++, whose cycles are traced",
                 remedy="leave --hls out",
             )
-        return count(design, picture, compare_with_hls, tell)
+        return count(design, picture, compare_with_hls, progress)
 
     def is_traced(self, design: SystolicDesign) -> bool:
         """Return whether the engine is in C++, whose cycles are traced instead of counted."""

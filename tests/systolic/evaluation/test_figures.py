@@ -394,7 +394,7 @@ def test_evaluate_reports_progress(tmp_path: Path) -> None:
         Image.new("RGB", (4, 4)).save(tmp_path / f"{number}.png")
     told: list[str] = []
     ours, options = subject("region"), EvaluationOptions(tmp_path)
-    whole = evaluate.evaluate(ours, read_pictures(ours, options), options, tell=told.append)
+    whole = evaluate.evaluate(ours, read_pictures(ours, options), options, progress=told.append)
     assert told == [f"picture {n} of 4, {25 * n}%" for n in range(1, 5)]
     assert (len(whole.frames), whole.executed, whole.threshold) == (4, None, 0.24)
 
