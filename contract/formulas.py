@@ -36,7 +36,7 @@ def compares(p: Words) -> Numbers:
     return np.asarray(p.pool_stride <= 0)
 
 
-def places(p: Words) -> Numbers:
+def taps(p: Words) -> Numbers:
     """Return, per pass, the number of taps of the kernel's window: its rows times its column groups."""
     return np.asarray(p.kernel_height * p.kernel_groups)
 
@@ -47,7 +47,7 @@ def spread(p: Words) -> Numbers:
     It is above 1 only for a 1×1 kernel without pool and upsample whose output is wider than its input by an integer
     factor. The channel blocks of a position are then distributed over that number of columns.
     """
-    alone = (p.pool_size == 1) & (p.pool_stride == 1) & (p.upscale == 1) & (places(p) == 1)
+    alone = (p.pool_size == 1) & (p.pool_stride == 1) & (p.upscale == 1) & (taps(p) == 1)
     times = p.save_width // p.out_width
     equal = (times > 0) & (p.in_blocks % np.maximum(1, times) == 0) & (p.depthwise == 0)
     return np.where(alone & equal, times, 1)
@@ -58,7 +58,7 @@ def tile_blocks(p: Words, g: Geometry) -> Numbers:
 
 
 def steps(p: Words, _g: Geometry) -> Numbers:
-    return np.asarray(np.where(compares(p), 1, places(p)) * (p.tile_blocks // spread(p)))
+    return np.asarray(np.where(compares(p), 1, taps(p)) * (p.tile_blocks // spread(p)))
 
 
 def positions(p: Words, g: Geometry) -> Numbers:
@@ -67,7 +67,7 @@ def positions(p: Words, g: Geometry) -> Numbers:
 
 def tile_steps(p: Words) -> Numbers:
     """Return, per pass, the array's cycles (steps) for one tile of output rows with one tile of weights."""
-    each = np.where(compares(p), places(p), 1) * spread(p) * p.steps
+    each = np.where(compares(p), taps(p), 1) * spread(p) * p.steps
     return np.asarray(divide_up(p.out_width, p.positions) * each)
 
 
@@ -97,9 +97,9 @@ def turned_rows(p: Words, g: Geometry) -> Numbers:
     It is at least the padding above. A map buffer may be rotated further, as ``in_turn`` says. With stride 2, in which
     rows are read in pairs, the only further rotation is by one row, for a kernel of one row.
     """
-    beyond = (p.in_turn - p.pad_top) % g.rows
-    may_be = (p.stride != 2) | ((p.kernel_height == 1) & (beyond == 1))
-    return np.asarray(p.pad_top + np.where((p.in_buffer > 0) & may_be, beyond, 0))
+    extra_rotation = (p.in_turn - p.pad_top) % g.rows
+    may_be = (p.stride != 2) | ((p.kernel_height == 1) & (extra_rotation == 1))
+    return np.asarray(p.pad_top + np.where((p.in_buffer > 0) & may_be, extra_rotation, 0))
 
 
 def ahead(p: Words, _g: Geometry) -> Numbers:
@@ -126,8 +126,8 @@ def first_loads(p: Words, g: Geometry) -> Numbers:
 
 
 def first_moves(p: Words, g: Geometry) -> Numbers:
-    together = np.array([row_strides_per_cycle(int(stride), g.rows) for stride in p.stride], np.int64)
-    return np.asarray(divide_up(g.rows + p.ahead, together) * p.slot_words)
+    strides_per_cycle = np.array([row_strides_per_cycle(int(stride), g.rows) for stride in p.stride], np.int64)
+    return np.asarray(divide_up(g.rows + p.ahead, strides_per_cycle) * p.slot_words)
 
 
 # --- weights ---------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boards.errors import InvalidValueError, MismatchError, RangeError, SystolicError
-from contract.formulas import Numbers, Words, compares, divide_up, places, spread
+from contract.formulas import Numbers, Words, compares, divide_up, spread, taps
 from contract.geometry import Geometry
 from contract.program import MAX_INT32, MAX_PADDING, fields_of, names_of
 
@@ -167,7 +167,7 @@ def _windows(p: Words, g: Geometry) -> Iterator[Rule]:
     one_place = (p.in_height == 1) & (p.in_width == 1) & (p.kernel_height == 1)
     positive = "at least 1, or 0 in a pass that reads one position for all outputs"
     yield Rule("stride", (p.stride > 0) | one_place, positive)
-    multiplied = (p.pool_stride >= 0) | (places(p) == 2)
+    multiplied = (p.pool_stride >= 0) | (taps(p) == 2)
     yield Rule("pool_stride", multiplied, "at least 0, or -1 for a kernel of two positions")
     yield Rule("pool_stride", (p.pool_stride != 0) | (g.windows == 1), "0 only in an engine with windows")
     usual = np.where(p.stride == 1, p.positions, p.stride)

@@ -195,9 +195,9 @@ def _fused(network: QuantizedNetwork, index: int, last: Layer) -> Layer | None:
         return None
     match node.op:
         case MaxPool() as pool if fusible(pool, network.nodes[source].shape, node.shape):
-            return _pooled(last, index, pool, node.shape) if last.places == 1 and _rises(network, last) else None
+            return _pooled(last, index, pool, node.shape) if last.separate_taps == 1 and _rises(network, last) else None
         case Upsample() as upsample if _is_doubling(upsample):
-            return _upsampled(last, index, upsample, node.shape) if last.places == 1 else None
+            return _upsampled(last, index, upsample, node.shape) if last.separate_taps == 1 else None
         case QActivate() as activate:
             return None if last.table else replace(last, output=index, table=activate.table, looked_up=last.output)
         case _:

@@ -24,10 +24,10 @@ from heapq import nlargest
 
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.network.layer import Layer
-from scheduler.systolic.on_chip import Handover, common_turns, handovers, hindrances
+from scheduler.systolic.on_chip import Handover, broken_stay_rules, common_rotations, handovers
 
 MOST_STATES = 512
-"""The maximum number of states of the buffers that ``_best`` keeps per layer. No known network reaches it."""
+"""The maximum number of states of the buffers that ``_best_placement`` keeps per layer. No known network reaches it."""
 
 
 @dataclass(frozen=True)
@@ -38,19 +38,19 @@ class Stay:
     neighbours is a group by itself.
 
     Attributes:
-        may: Whether the rules allow the layer's map to stay on chip.
+        is_allowed: Whether the rules allow the layer's map to stay on chip.
         reads: The first layer that writes a map of the group that the layer reads; None for the picture.
         adds: The first layer that writes a map of the group that the layer's Saver adds; None if it adds none.
         last: The last layer that reads, adds or writes a map of the group of the layer's own map.
-        turn: Rows by which the banks of this group are rotated: row y of a map is in bank (y + turn) mod rows.
+        bank_rotation: Rows by which the banks of this group are rotated: row y of a map is in bank (y + turn) mod rows.
         first_writer: The first layer that writes a map of this group; None if the group has one map.
     """
 
-    may: bool
+    is_allowed: bool
     reads: int | None
     adds: int | None
     last: int
-    turn: int
+    bank_rotation: int
     first_writer: int | None = None
 
 
@@ -85,7 +85,7 @@ IN_DDR = Place(0, 0)
 
 
 @dataclass(frozen=True)
-class _Held:
+class _StoredMaps:
     """A map, or maps that are stored side by side, that occupies words of a map buffer.
 
     Attributes:
@@ -99,7 +99,7 @@ class _Held:
     end: int
 
 
-Held = tuple[tuple[_Held, ...], tuple[_Held, ...]]
+BufferContents = tuple[tuple[_StoredMaps, ...], tuple[_StoredMaps, ...]]
 """The contents of both buffers, sorted by word."""
 
 Choices = tuple[tuple[bool, ...], ...]
@@ -107,15 +107,15 @@ Choices = tuple[tuple[bool, ...], ...]
 
 
 @dataclass(frozen=True)
-class _Way:
+class _Placement:
     """A placement of the maps of the layers so far in the map buffers, and how much DDR traffic it saves.
 
     Attributes:
-        spared: Words that DDR does not have to move.
+        avoided_words: Words that DDR does not have to move.
         places: The place of each layer's map.
     """
 
-    spared: int
+    avoided_words: int
     places: tuple[Place, ...]
 
 
@@ -127,19 +127,19 @@ def stays_of(network: QuantizedNetwork, layers: Sequence[Layer]) -> tuple[Stay, 
     maps = handovers(network, layers)
     reads = {reader: handover.number for handover in maps for reader, _ in handover.readers}
     adds = {adder: handover.number for handover in maps for adder in handover.adders}
-    turns = _turns(maps, adds)
+    rotations = _bank_rotations(maps, adds)
 
     def stay_of(number: int) -> Stay:
         handover = maps[number]
         first = handover.number
         first_writer = first if len(handover.writers) > 1 else None
-        may = not hindrances(handover)
-        return Stay(may, reads.get(number), adds.get(number), handover.last, turns[first], first_writer)
+        is_allowed = not broken_stay_rules(handover)
+        return Stay(is_allowed, reads.get(number), adds.get(number), handover.last, rotations[first], first_writer)
 
     return tuple(stay_of(number) for number in range(len(maps)))
 
 
-def _turns(maps: Sequence[Handover], adds: dict[int, int]) -> dict[int, int]:
+def _bank_rotations(maps: Sequence[Handover], adds: dict[int, int]) -> dict[int, int]:
     """Return, per group of maps, by how many rows its banks in the map buffer are rotated. The key is the group's first
     writer.
 
@@ -153,27 +153,27 @@ def _turns(maps: Sequence[Handover], adds: dict[int, int]) -> dict[int, int]:
     group_of = {handover.number: [handover] for handover in maps}
     for number, other in adds.items():
         own, added = group_of[maps[number].number], group_of[other]
-        if own is not added and common_turns(handover.turns for handover in (*own, *added)) != frozenset():
-            joined = [*added, *own]
-            group_of |= {handover.number: joined for handover in joined}
-    return {number: _turn(group) for number, group in group_of.items()}
+        if own is not added and common_rotations(handover.bank_rotations for handover in (*own, *added)) != frozenset():
+            merged = [*added, *own]
+            group_of |= {handover.number: merged for handover in merged}
+    return {number: _bank_rotation(group) for number, group in group_of.items()}
 
 
-def _turn(group: Sequence[Handover]) -> int:
+def _bank_rotation(group: Sequence[Handover]) -> int:
     """Return the number of banks by which these maps are rotated: a reader's most rows of padding above, if allowed,
     else the least allowed.
 
     With this turn, the row buffer of the reader with the most padding starts with bank 0.
     """
     most = max((above for handover in group if (above := handover.most_above) is not None), default=0)
-    allowed = common_turns(handover.turns for handover in group)
+    allowed = common_rotations(handover.bank_rotations for handover in group)
     return most if allowed is None or most in allowed else min(allowed, default=0)
 
 
 # --- where maps lie -----------------------------------------------------------------------------------------------
 
 
-def maps_that_stay(stays: Sequence[Stay], room: Room, words: Sequence[int]) -> tuple[bool, ...]:
+def choose_maps_on_chip(stays: Sequence[Stay], room: Room, words: Sequence[int]) -> tuple[bool, ...]:
     """Return for each layer whether its output map stays on chip. If not all fit, the maps that save the most DDR
     traffic stay.
 
@@ -185,11 +185,11 @@ def maps_that_stay(stays: Sequence[Stay], room: Room, words: Sequence[int]) -> t
         room: The sizes of the maps and of the buffers.
         words: Words that DDR moves for each layer's map if it does not stay: once per write and per read.
     """
-    staying = tuple(stay.may and size <= room.depth for stay, size in zip(stays, room.sizes, strict=True))
+    staying = tuple(stay.is_allowed and size <= room.depth for stay, size in zip(stays, room.sizes, strict=True))
     places = places_of(stays, staying, room)
     if places is None:
         choices = tuple((True, False) if wants else (False,) for wants in staying)
-        places, _ = _best(tuple(stays), choices, room, tuple(words))
+        places, _ = _best_placement(tuple(stays), choices, room, tuple(words))
     return tuple(place.buffer > 0 for place in places)
 
 
@@ -199,7 +199,7 @@ def places_of(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> tup
     return places if reached == len(stays) else None
 
 
-def crowded(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> int | None:
+def first_unplaced(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> int | None:
     """Return the first layer whose map finds no room in the map buffers if all maps of ``on_chip`` stay there; None if
     all do."""
     reached = _placed(stays, on_chip, room)[1]
@@ -210,11 +210,11 @@ def _placed(stays: Sequence[Stay], on_chip: Sequence[bool], room: Room) -> tuple
     """Return the places if exactly the maps of ``on_chip`` stay in map buffers, and the number of layers that found
     one."""
     choices = tuple((stays_there,) for stays_there in on_chip)
-    return _best(tuple(stays), choices, room, (0,) * len(choices))
+    return _best_placement(tuple(stays), choices, room, (0,) * len(choices))
 
 
 @lru_cache(maxsize=4096)
-def _best(
+def _best_placement(
     stays: tuple[Stay, ...], choices: Choices, room: Room, words: tuple[int, ...]
 ) -> tuple[tuple[Place, ...], int]:
     """Return the places of all layers' maps that save the most DDR words, and the number of layers that found a place.
@@ -222,22 +222,24 @@ def _best(
     This is dynamic programming over the layers: for each state of the buffers only the best way to it is kept. The
     places are empty if not all layers could be placed.
     """
-    ways: dict[Held, _Way] = {((), ()): _Way(0, ())}
+    placements: dict[BufferContents, _Placement] = {((), ()): _Placement(0, ())}
     for index, options in enumerate(choices):
-        reached: dict[Held, _Way] = {}
-        for contents, way in ways.items():
+        reached: dict[BufferContents, _Placement] = {}
+        for contents, placement in placements.items():
             for place in _choices(stays, room, index, contents, options):
-                held = _after(stays, room, index, contents, place)
-                gain = way.spared + (words[index] if place.buffer else 0)
-                if held not in reached or gain > reached[held].spared:
-                    reached[held] = _Way(gain, (*way.places, place))
+                held = _contents_after(stays, room, index, contents, place)
+                gain = placement.avoided_words + (words[index] if place.buffer else 0)
+                if held not in reached or gain > reached[held].avoided_words:
+                    reached[held] = _Placement(gain, (*placement.places, place))
         if not reached:
             return (), index
-        ways = dict(nlargest(MOST_STATES, reached.items(), key=lambda pair: pair[1].spared))
-    return max(ways.values(), key=lambda way: way.spared).places, len(choices)
+        placements = dict(nlargest(MOST_STATES, reached.items(), key=lambda pair: pair[1].avoided_words))
+    return max(placements.values(), key=lambda placement: placement.avoided_words).places, len(choices)
 
 
-def _choices(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, options: tuple[bool, ...]) -> list[Place]:
+def _choices(
+    stays: tuple[Stay, ...], room: Room, index: int, contents: BufferContents, options: tuple[bool, ...]
+) -> list[Place]:
     """Return the places in the map buffers or DDR to which a layer may write its map, given the buffers' contents
     before it."""
     stay = stays[index]
@@ -245,7 +247,7 @@ def _choices(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, op
     if read.buffer and read.buffer == added.buffer:
         return []
     if stay.first_writer in (None, index):
-        places = [added] if added.buffer else _gaps(contents, room, index)
+        places = [added] if added.buffer else _free_places(contents, room, index)
         leaves = False in options
     else:
         places = [_place_of(contents, stay.first_writer)]  # the first writer has chosen the place of the group
@@ -269,19 +271,19 @@ def _may_write(stays: tuple[Stay, ...], index: int, read: Place, added: Place, p
         return True
     assert stay.adds is not None
     alone = stay.first_writer is None and stays[stay.adds].first_writer is None
-    over = alone and stays[stay.adds].last == index and stays[stay.adds].turn == stay.turn
+    over = alone and stays[stay.adds].last == index and stays[stay.adds].bank_rotation == stay.bank_rotation
     return stay.adds == stay.first_writer or (place == added and over)
 
 
-def _gaps(contents: Held, room: Room, index: int) -> list[Place]:
+def _free_places(contents: BufferContents, room: Room, index: int) -> list[Place]:
     """Return the first free place in each map buffer that can hold the layer's map. If both are empty, only one place
     is returned."""
     buffers = (1,) if contents == ((), ()) else (1, 2)
-    words = [(buffer, _first_gap(contents[buffer - 1], room.sizes[index])) for buffer in buffers]
+    words = [(buffer, _first_free_word(contents[buffer - 1], room.sizes[index])) for buffer in buffers]
     return [Place(buffer, word) for buffer, word in words if word + room.sizes[index] <= room.depth]
 
 
-def _first_gap(held: tuple[_Held, ...], size: int) -> int:
+def _first_free_word(held: tuple[_StoredMaps, ...], size: int) -> int:
     """Return the first word of the first ``size`` free words of a map buffer, which may follow the last map."""
     word = 0
     for maps in held:
@@ -291,7 +293,7 @@ def _first_gap(held: tuple[_Held, ...], size: int) -> int:
     return word
 
 
-def _place_of(contents: Held, first_writer: int | None) -> Place:
+def _place_of(contents: BufferContents, first_writer: int | None) -> Place:
     """Return the place of the maps whose first writing layer is ``first_writer``; IN_DDR if no map buffer holds
     them."""
     places = (
@@ -303,7 +305,9 @@ def _place_of(contents: Held, first_writer: int | None) -> Place:
     return next(places, IN_DDR)
 
 
-def _after(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, place: Place) -> Held:
+def _contents_after(
+    stays: tuple[Stay, ...], room: Room, index: int, contents: BufferContents, place: Place
+) -> BufferContents:
     """Return the contents of the two map buffers after layer ``index`` has written its map to ``place``.
 
     Maps without a later reader are dropped.
@@ -312,11 +316,11 @@ def _after(stays: tuple[Stay, ...], room: Room, index: int, contents: Held, plac
     stay = stays[index]
     if not place.buffer or stay.last <= index or stay.first_writer not in (None, index):
         return first, second
-    written = _Held(index, place.word, place.word + room.sizes[index])
+    written = _StoredMaps(index, place.word, place.word + room.sizes[index])
     if place.buffer == 1:
-        return _in_order((*first, written)), second
-    return first, _in_order((*second, written))
+        return _sorted_by_word((*first, written)), second
+    return first, _sorted_by_word((*second, written))
 
 
-def _in_order(held: tuple[_Held, ...]) -> tuple[_Held, ...]:
+def _sorted_by_word(held: tuple[_StoredMaps, ...]) -> tuple[_StoredMaps, ...]:
     return tuple(sorted(held, key=lambda maps: maps.word))

@@ -135,7 +135,9 @@ UNITS = (
     UnitNeed("table_slopes", lambda shape: shape.table_slopes, "the layer's table is piecewise linear"),
     UnitNeed("late_offsets", lambda shape: shape.late_offsets),
     UnitNeed("sum_bits", lambda shape: shape.sum_bits),
-    UnitNeed("windows", lambda shape: shape.places > 1 and not shape.multiplied, "the layer is a max pool by itself"),
+    UnitNeed(
+        "windows", lambda shape: shape.separate_taps > 1 and not shape.multiplied, "the layer is a max pool by itself"
+    ),
     UnitNeed("map_products", lambda shape: shape.multiplied, "the layer multiplies two maps"),
     UnitNeed("added_maps", lambda shape: shape.added, "the layer's Saver adds a map"),
     UnitNeed("map_stride", lambda shape: shape.stride if shape.from_chip else 1),

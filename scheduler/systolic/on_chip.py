@@ -55,10 +55,10 @@ class Handover:
         return tuple(sorted({layer.padding.top for _, layer in self.readers if layer.stride == 2}))
 
     @property
-    def turns(self) -> frozenset[int] | None:
+    def bank_rotations(self) -> frozenset[int] | None:
         """The bank rotations (in rows) of the map buffer with which all readers find their rows; None if any will
         do."""
-        return common_turns(turns_for(layer) for _, layer in self.readers)
+        return common_rotations(bank_rotations_for(layer) for _, layer in self.readers)
 
     @property
     def most_above(self) -> int | None:
@@ -76,7 +76,7 @@ class Handover:
         return max(*(number for number, _ in (*self.readers, *self.writers)), *self.adders, self.number)
 
 
-def turns_for(layer: Layer) -> frozenset[int] | None:
+def bank_rotations_for(layer: Layer) -> frozenset[int] | None:
     """Return the bank rotations (in rows) of a map on chip with which ``layer`` can read it; None if any will do.
 
     A layer of stride 2 reads two rows at a time. It needs a rotation by its rows of padding above. If its kernel has
@@ -89,9 +89,9 @@ def turns_for(layer: Layer) -> frozenset[int] | None:
     return frozenset({above, above + 1} if layer.kernel[0] == 1 else {above})
 
 
-def common_turns(of_each: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
-    """Return the bank rotations that all of ``of_each`` allow. None stands for all rotations, also as the result."""
-    wanted = [turns for turns in of_each if turns is not None]
+def common_rotations(allowed: Iterable[frozenset[int] | None]) -> frozenset[int] | None:
+    """Return the bank rotations that all of ``allowed`` allow. None stands for all rotations, also as the result."""
+    wanted = [rotations for rotations in allowed if rotations is not None]
     return frozenset.intersection(*wanted) if wanted else None
 
 
@@ -126,7 +126,7 @@ STAY_RULES = (
     StayRule(
         "layers that read a map on chip with stride 2 have equal padding above it, as it decides a row's bank; "
         "a kernel of one row may have one row less",
-        lambda h: h.turns is None or len(h.turns) > 0,
+        lambda h: h.bank_rotations is None or len(h.bank_rotations) > 0,
         lambda h: f"{' and '.join(map(str, h.padding_above))} rows",
     ),
     StayRule(
@@ -173,7 +173,7 @@ def _added_node(network: QuantizedNetwork, layer: Layer) -> int:
     return spans_of(network, layer.added.other_node)[0].node
 
 
-def hindrances(handover: Handover) -> tuple[str, ...]:
+def broken_stay_rules(handover: Handover) -> tuple[str, ...]:
     """Return the reasons why the maps cannot stay on chip, one per broken rule. The depth of the map buffers plays no
     part."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from boards.errors import SeveralFaultsError, SystolicError, UnsupportedError
 from scheduler.systolic.formats import check_blocks, check_format
-from scheduler.systolic.map_buffers import crowded, stays_of
+from scheduler.systolic.map_buffers import first_unplaced, stays_of
 from scheduler.systolic.needs import unmet_needs
-from scheduler.systolic.on_chip import Handover, handovers, hindrances
+from scheduler.systolic.on_chip import Handover, broken_stay_rules, handovers
 from scheduler.systolic.schedule import SystolicSchedule
 from scheduler.systolic.shape import steps_after
 from scheduler.systolic.tiling import Tiling, broken_tiling_rules, buffer_needs
@@ -30,18 +30,18 @@ def broken_rules(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
         broken = broken_tiling_rules(scheduled.shape, scheduled.tiling, rows)
         broken += unmet_needs(scheduled.shape, needs, schedule.array)
         if scheduled.tiling.on_chip:
-            broken += [UnsupportedError("on_chip", reason) for reason in hindrances(handover)]
+            broken += [UnsupportedError("on_chip", reason) for reason in broken_stay_rules(handover)]
         if len({schedule.tilings[number].on_chip for number, _ in handover.writers}) > 1:
             broken += [UnsupportedError("on_chip", "maps that are stored side by side must stay on chip together")]
         errors += [error.at(scheduled.shape.name) for error in broken]
-    return tuple(errors) or _crowded_buffers(schedule)
+    return tuple(errors) or _overfull_buffers(schedule)
 
 
-def _crowded_buffers(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
+def _overfull_buffers(schedule: SystolicSchedule) -> tuple[SystolicError, ...]:
     """Return an error if the two map buffers cannot hold all maps that the schedule keeps on chip, although each alone
     may stay."""
     stays = stays_of(schedule.network, [scheduled.layer for scheduled in schedule.layers])
-    number = crowded(stays, [tiling.on_chip for tiling in schedule.tilings], schedule.room)
+    number = first_unplaced(stays, [tiling.on_chip for tiling in schedule.tilings], schedule.room)
     if number is None:
         return ()
     return (
@@ -64,7 +64,7 @@ def why_in_ddr(schedule: SystolicSchedule) -> tuple[str, ...]:
     def why(handover: Handover, size: int, tiling: Tiling) -> str:
         if tiling.on_chip or not room.depth or not (handover.readers or handover.adders):
             return ""
-        if problems := hindrances(handover):
+        if problems := broken_stay_rules(handover):
             return "; ".join(problems)
         if size > room.depth:
             return f"it takes {size} words of a bank, with the maps next to it, and a map buffer has {room.depth}"

@@ -73,8 +73,10 @@ class ScheduledLayer:
         """Return, as text, what the layer does with the pixels of a window if it compares or multiplies them; else
         ""."""
         if self.shape.multiplied:
-            return f"; {self.shape.places} maps are multiplied"
-        return f"; the {self.shape.places} places of a window are compared" if self.shape.places > 1 else ""
+            return f"; {self.shape.separate_taps} maps are multiplied"
+        return (
+            f"; the {self.shape.separate_taps} places of a window are compared" if self.shape.separate_taps > 1 else ""
+        )
 
     def _order(self) -> str:
         """Return a text with the layer's loop order and how many steps of weights it keeps or streams."""

@@ -53,7 +53,7 @@ class LayerShape:
         upscale: Times that each value is written in a row, and times that each row is written.
         table_depth: Values of the activation table. 0 without a table.
         table_slopes: Whether the table is piecewise linear.
-        places: Places of a window that the array passes on as positions. 1 for other layers.
+        separate_taps: Places of a window that the array passes on as positions. 1 for other layers.
         late_offsets: 1 if the requantisers add an offset after their multiplication. 2 if requantisers or residual
             adds round halves to even. Else 0.
         multiplied: Whether the places of a window are multiplied, and not compared.
@@ -100,7 +100,7 @@ class LayerShape:
     upscale: int = 1
     table_depth: int = 0
     table_slopes: bool = False
-    places: int = 1
+    separate_taps: int = 1
     late_offsets: int = 0
     multiplied: bool = False
     spread: int = 1
@@ -123,12 +123,12 @@ class LayerShape:
     @property
     def column_positions(self) -> float:
         """Positions (pixels before the pool) that the array computes per output column."""
-        return self.places * self.pool_stride / self.upscale
+        return self.separate_taps * self.pool_stride / self.upscale
 
     @property
     def position_steps(self) -> int:
         """Array cycles for one input position, or for the ``positions`` that are computed together."""
-        return self.places * self.spread * self.steps
+        return self.separate_taps * self.spread * self.steps
 
     @property
     def ahead(self) -> int:
@@ -149,7 +149,7 @@ def shapes_of(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) 
             reads=reads,
             adds=writers.get(spans_of(network, added.other_node)[0].node, -1) if added else -1,
             kept_blocks=sum(blocks(network.nodes[node].shape.channels, array) for node in layer.strip),
-            turned=stays[reads].turn - layer.padding.top if reads >= 0 else 0,
+            turned=stays[reads].bank_rotation - layer.padding.top if reads >= 0 else 0,
         )
 
     return tuple(shape(number, layer) for number, layer in enumerate(layers))
@@ -192,7 +192,7 @@ def shape_of(network: QuantizedNetwork, layer: Layer, array: Array) -> LayerShap
         upscale=layer.upscale,
         table_depth=0 if layer.table is None else max(TABLE_VALUES, len(layer.table.values), array.table_depth),
         table_slopes=layer.table is not None and layer.table.slopes is not None,
-        places=layer.places,
+        separate_taps=layer.separate_taps,
         late_offsets=_late_offsets(layer),
         multiplied=layer.multiplied,
         spread=layer.spread,
@@ -217,7 +217,7 @@ def _steps(layer: Layer, array: Array) -> int:
     If the array passes on the places of a window, or spreads a position, only the channel blocks count.
     """
     height, width = layer.kernel
-    if layer.places > 1 or layer.spread > 1:
+    if layer.separate_taps > 1 or layer.spread > 1:
         return step_blocks(layer, array) // layer.spread
     if layer.reads_pixels:
         return height * ceil_div(width, array.step_pixels) * step_blocks(layer, array)
@@ -244,7 +244,7 @@ def _positions(layer: Layer, array: Array) -> int:
     neighbouring words per cycle. The places of a window, and the columns of a spread position, are computed one after
     the other.
     """
-    return array.packing.positions if layer.stride == 1 and layer.places == layer.spread == 1 else 1
+    return array.packing.positions if layer.stride == 1 and layer.separate_taps == layer.spread == 1 else 1
 
 
 def blocks(channels: int, array: Array) -> int:
@@ -315,7 +315,7 @@ def adds_from_ddr(shape: LayerShape) -> bool:
     return shape.added and not shape.added_from_chip
 
 
-def spared_words(shapes: Sequence[LayerShape]) -> tuple[int, ...]:
+def avoided_ddr_words(shapes: Sequence[LayerShape]) -> tuple[int, ...]:
     """Return, per layer, the words of DDR traffic that are saved if the layer's output map stays on chip.
 
     A map in DDR is written once, and read by each reader. If several maps are read together, the reads count for the

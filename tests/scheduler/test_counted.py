@@ -81,18 +81,18 @@ def missed() -> int:
 
 
 PLANTED = {
-    "a pass is taken later": (rtl, "PASS_TAKEN", 3 + 10),
-    "a pass ends later": (rtl, "ENDED", 1 + 10),
-    "its program is not read ahead": (rtl, "PASS_TAKEN", 3 + 131),
-    "a first step comes later": (rtl, "LOADED", 8 + 10),
-    "a first step comes earlier": (rtl, "LOADED", 0),
+    "a pass is taken later": (rtl, "PASS_START", 3 + 10),
+    "a pass ends later": (rtl, "PASS_END", 1 + 10),
+    "its program is not read ahead": (rtl, "PASS_START", 3 + 131),
+    "a first step comes later": (rtl, "LOAD_TO_STEP", 8 + 10),
+    "a first step comes earlier": (rtl, "LOAD_TO_STEP", 0),
     "load waits longer between two phases": (loader, "LOAD_GAP", 3 + 5),
-    "a beat comes later": (loader, "ANSWERED", 1 + 10),
+    "a beat comes later": (loader, "READ_FIFO_LATENCY", 1 + 10),
     "a port has one burst on its way": (loader, "OUTSTANDING", 1),
     "a port of results has one burst on its way": (saver, "OUTSTANDING", 1),
     "feed_weights waits longer between two tiles": (loader, "FEED_GAP", 1 + 5),
-    "a tile of weights is stored later": (loader, "STORED", 3 + 20),
-    "a chunk is written later": (rtl, "LEFT", 2 + 10),
+    "a tile of weights is stored later": (loader, "TILE_TO_STEP", 3 + 20),
+    "a chunk is written later": (rtl, "OUTPUT_LATENCY", 2 + 10),
     "one tile of weights arrives with the first rows": (
         rtl,
         "weights_at_once",
@@ -137,11 +137,11 @@ def test_stages_equal_the_depths_of_the_modules() -> None:
     load_stages, requantised = number("loader/load.sv", "LATENCY"), 4 + 4
     assert "SHIFT_STAGES = LATE_OFFSETS > 0 ? 5 : 4;" in text("saver/requantise.sv")
     assert "RESULT_LATENCY = SHIFT_STAGES + 4;" in text("saver/requantise.sv")
-    assert load_stages + 1 == stages.FED
-    assert stages.LOAD_GAP + load_stages + 1 == stages.LOADED
+    assert load_stages + 1 == stages.FEED_TO_STEP
+    assert stages.LOAD_GAP + load_stages + 1 == stages.LOAD_TO_STEP
     assert number("common/axi_read.sv", "DEPTH") == stages.READ_WORDS
-    assert number("loader/feed_weights.sv", "LATENCY") + 1 == stages.FIRST_FEED == stages.STORED
-    assert number("saver/arrange.sv", "LATENCY") == stages.LEFT
+    assert number("loader/feed_weights.sv", "LATENCY") + 1 == stages.FIRST_FEED == stages.TILE_TO_STEP
+    assert number("saver/arrange.sv", "LATENCY") == stages.OUTPUT_LATENCY
     states = {
         "loader/load.sv": "IDLE, BEGIN, RUN, REWIND, NEXT",
         "loader/feed_weights.sv": "IDLE, BEGIN, RUN",
@@ -157,13 +157,13 @@ def test_stages_equal_the_depths_of_the_modules() -> None:
         assert ".DEPTH(LATENCY + 4), .SLACK(LATENCY)" in text(module)
     for module in ("saver/requantise.sv", "loader/load.sv"):
         assert ".DEPTH(2 * LATENCY + 2), .SLACK(LATENCY)" in text(module)
-    assert load_stages + 2 < stages.ROWS_HELD < 2 * load_stages + 2
+    assert load_stages + 2 < stages.ROW_LEAD < 2 * load_stages + 2
     plain = stages_of(Array(4, 8, 8))
     assert set(re.findall(r"\bs\d+_valid\b", text("saver/pool.sv"))) == {"s1_valid"}, "a group is in one register"
-    assert stages.POOLED == 1
-    assert plain.results == stages.POOLED + requantised + 1
-    assert plain.held == requantised + 2
-    assert plain.sums - 2 - 3 == Array(4, 8, 8).pack_chain + 4 == plain.under_way - 2
+    assert stages.POOL_REGISTER == 1
+    assert plain.results == stages.POOL_REGISTER + requantised + 1
+    assert plain.result_limit == requantised + 2
+    assert plain.sums - 2 - 3 == Array(4, 8, 8).pack_chain + 4 == plain.in_flight - 2
     assert stages_of(Array(4, 8, 8, table_depth=256)).results == plain.results + 1
     assert stages_of(Array(4, 8, 8, table_depth=256, table_slopes=True)).results == plain.results + LINE_STAGES
     assert f"TABLE_SLOPES > 0 ? {LINE_STAGES} : TABLE_DEPTH > 0 ? 1 : 0" in text("saver/requantise.sv")

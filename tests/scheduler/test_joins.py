@@ -16,7 +16,7 @@ from scheduler.systolic.layers import lower
 from scheduler.systolic.network.copies import with_copies
 from scheduler.systolic.network.strips import strips_of
 from scheduler.systolic.network.views import lane_places, spans_of
-from scheduler.systolic.on_chip import handovers, hindrances
+from scheduler.systolic.on_chip import broken_stay_rules, handovers
 from scheduler.systolic.program.maps import place_maps
 from scheduler.systolic.schedule import SystolicSchedule
 from tests.support.cases import cases
@@ -100,7 +100,7 @@ def test_hindrances_operand_of_addition_on_the_array_must_be_in_ddr() -> None:
     network = build.network()
     writers = handovers(network, lower(network))
     assert writers[0] is writers[1]
-    (reason,) = hindrances(writers[1])
+    (reason,) = broken_stay_rules(writers[1])
     assert reason.endswith("(they are added or multiplied by the array)")
 
 

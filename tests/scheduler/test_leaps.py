@@ -13,7 +13,7 @@ from contract.geometry import MAX_MAP_STRIDE
 from hls_templates.lint import lint
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.layers import lower
-from scheduler.systolic.on_chip import handovers, hindrances
+from scheduler.systolic.on_chip import broken_stay_rules, handovers
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.shape import row_strides_per_cycle
 from systolic.model import DesignInputs
@@ -64,7 +64,7 @@ def test_moved_together_counts_row_strides_in_different_banks() -> None:
 
 def test_hindrances_stride_8_keeps_the_map_in_ddr() -> None:
     network = Builder(3, 20, 9).conv(16, 3).conv(16, 8, 8).conv(5, 1, wide=True).network()
-    (reason,) = hindrances(handovers(network, lower(network))[0])
+    (reason,) = broken_stay_rules(handovers(network, lower(network))[0])
     assert reason.endswith("(stride 8)")
 
 

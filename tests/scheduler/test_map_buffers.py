@@ -15,7 +15,7 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
-from scheduler.systolic.map_buffers import IN_DDR, Place, Room, Stay, maps_that_stay, places_of, stays_of
+from scheduler.systolic.map_buffers import IN_DDR, Place, Room, Stay, choose_maps_on_chip, places_of, stays_of
 from scheduler.systolic.model.cost import cost
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.rules import check_schedule
@@ -78,7 +78,7 @@ def in_buffers(relations: tuple[Stay, ...], on_chip: tuple[bool, ...]) -> tuple[
 
 def test_places_of_sum_takes_the_place_of_the_added_map() -> None:
     network = blocks(2)
-    may = tuple(stay.may for stay in stays(network))
+    may = tuple(stay.is_allowed for stay in stays(network))
     assert may == (*[True] * 5, False)
     assert in_buffers(stays(network), may) == (1, 2, 1, 2, 1, 0)
     # Without the map between them, the sum still replaces the map that it adds. Without that map, it may be anywhere.
@@ -90,29 +90,29 @@ def test_maps_that_stay_bottleneck_sends_one_map_to_ddr() -> None:
     # The block's input occupies one buffer until the end of the block, where the last convolution reads the other
     # one. The first convolution, or the second one, can therefore not keep its map on chip.
     network = bottleneck()
-    wanted = tuple(stay.may for stay in stays(network))
+    wanted = tuple(stay.is_allowed for stay in stays(network))
     assert wanted == (True, True, True, True, False)
     assert in_buffers(stays(network), wanted) is None
     room = Room(
         (5,) * 5, 10
     )  # for two maps per buffer, which does not help: the last convolution still reads one buffer
     assert places_of(stays(network), wanted, room) is None
-    chosen = maps_that_stay(stays(network), room, (30, 20, 20, 30, 0))
+    chosen = choose_maps_on_chip(stays(network), room, (30, 20, 20, 30, 0))
     assert chosen in ((True, True, False, True, False), (True, False, True, True, False))
-    assert maps_that_stay(stays(network), room, (1, 50, 50, 1, 0)) == (False, True, True, True, False)
+    assert choose_maps_on_chip(stays(network), room, (1, 50, 50, 1, 0)) == (False, True, True, True, False)
 
 
 def test_stays_of_map_with_two_readers_stays_for_both() -> None:
     # This is also true if only one reader has rows of padding. Both readers write to the same strip.
     for network in (squeeze(), squeeze(3)):
-        assert [stay.may for stay in stays(network)] == [True, True, True, True, False]
+        assert [stay.is_allowed for stay in stays(network)] == [True, True, True, True, False]
         assert in_buffers(stays(network), (True, True, True, True, False)) == (1, 2, 1, 1, 0)
         assert in_buffers(stays(network), (True, True, False, False, False)) == (1, 2, 0, 0, 0)
-    assert stays(squeeze(3))[1].turn == 1
+    assert stays(squeeze(3))[1].bank_rotation == 1
 
 
 def test_check_schedule_stride_2_with_different_padding_is_refused() -> None:
-    assert [stay.may for stay in stays(strided(1))] == [True, True, True, False]
+    assert [stay.is_allowed for stay in stays(strided(1))] == [True, True, True, False]
     schedule = first_fit(strided(0), ARRAY)
     with raises_among(UnsupportedError, where="conv1", subject="on_chip") as caught:
         check_schedule(with_on_chip(schedule, (True, False, False, False)))
@@ -153,7 +153,7 @@ def test_stays_of_map_read_only_by_the_saver_has_the_turn_of_the_sum() -> None:
     build = Builder(3, 10, 9, seed=9).conv(16, 3).conv(16, 1).at(1).conv(16, 3).conv(16, 3).add(2, 4, slope=1)
     network = build.conv(5, 3, wide=True).network()
     relations = stays(network)
-    assert [stay.turn for stay in relations] == [1, 1, 1, 1, 0]
+    assert [stay.bank_rotation for stay in relations] == [1, 1, 1, 1, 0]
     assert in_buffers(relations, (False, True, True, True, False)) == (0, 1, 2, 1, 0)
 
 
@@ -165,7 +165,7 @@ def test_engine_every_legal_choice_of_maps_is_bit_exact(network: QuantizedNetwor
     # The added map is read from DDR or from a buffer, and the sum is written to either. All legal choices are run.
     schedule, relations = first_fit(network, ARRAY), stays(network)
     pairs = set()
-    for on_chip in product(*((False, True) if stay.may else (False,) for stay in relations)):
+    for on_chip in product(*((False, True) if stay.is_allowed else (False,) for stay in relations)):
         apart = any(
             on_chip[n] != on_chip[s.first_writer] for n, s in enumerate(relations) if s.first_writer is not None
         )
@@ -209,14 +209,14 @@ def random_relations(draw: st.DrawFn) -> tuple[tuple[Stay, ...], Room, tuple[int
 def test_maps_that_stay_equal_the_best_of_all_choices(drawn: tuple[tuple[Stay, ...], Room, tuple[int, ...]]) -> None:
     # The reference tries all choices, for random readers.
     relations, room, words = drawn
-    allowed = [stay.may and size <= room.depth for stay, size in zip(relations, room.sizes, strict=True)]
+    allowed = [stay.is_allowed and size <= room.depth for stay, size in zip(relations, room.sizes, strict=True)]
 
     def spared(buffers: tuple[int, ...]) -> int:
         return sum(word for word, buffer in zip(words, buffers, strict=True) if buffer)
 
     ways = list(product(*((0, 1, 2) if may else (0,) for may in allowed)))
     legal = [buffers for buffers in ways if _is_legal(relations, room, buffers)]
-    chosen = maps_that_stay(relations, room, words)
+    chosen = choose_maps_on_chip(relations, room, words)
     assert any(chosen == tuple(buffer > 0 for buffer in buffers) for buffers in legal)
     everything = tuple(allowed)
     if any(everything == tuple(buffer > 0 for buffer in buffers) for buffers in legal):
@@ -247,7 +247,10 @@ def _is_legal(relations: tuple[Stay, ...], room: Room, buffers: tuple[int, ...])
             assert stay.adds is not None
             other = relations[stay.adds]
             over = (
-                stay.first_writer is None and other.first_writer is None and other.last == n and other.turn == stay.turn
+                stay.first_writer is None
+                and other.first_writer is None
+                and other.last == n
+                and other.bank_rotation == stay.bank_rotation
             )
             if added != buffers[n] or not (over or stay.adds == root):
                 return False

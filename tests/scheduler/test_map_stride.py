@@ -46,7 +46,7 @@ def test_emit_shortcut_reads_the_rotated_banks() -> None:
     # bank.
     network = shortcut()
     layers = lower(network, fused=True)
-    assert stays_of(network, layers)[0].turn == 1
+    assert stays_of(network, layers)[0].bank_rotation == 1
     schedule = first_fit(network, replace(SMALL, map_stride=2, added_maps=True))
     words = emit(with_on_chip(schedule, (True, *(False for _ in schedule.layers[1:])))).words.astype(int)
     turns = {

@@ -19,7 +19,7 @@ from contract.program import PASS_FIELDS
 from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.systolic.array import Array
 from scheduler.systolic.engines.hls.engine import program_cycles
-from scheduler.systolic.engines.hls.leaving import ADD_STAGES, ARRANGE_STAGES
+from scheduler.systolic.engines.hls.output_timing import ADD_STAGES, ARRANGE_STAGES
 from scheduler.systolic.engines.hls.stages import ARRAY_STAGES, POOL_STAGES, REQUANTISE_STAGES, SLOPE_STAGES
 from scheduler.systolic.engines.table import ENGINE_NAMED
 from scheduler.systolic.model.arrays import array_column

@@ -25,7 +25,7 @@ def demanding() -> LayerShape:
     workload = workload_of(Builder(3, 6, 5).conv(8, 1).network())
     (shape,) = shapes_of(workload.network, workload.layers, Array(2, 8, 8))
     units: dict[str, Any] = {"upscale": 2, "table_depth": 256, "table_slopes": True, "late_offsets": 1, "sum_bits": 20}
-    return replace(shape, **units, places=9, added=True, stride=3, from_chip=True)
+    return replace(shape, **units, separate_taps=9, added=True, stride=3, from_chip=True)
 
 
 @pytest.mark.parametrize("need", NEEDS, ids=lambda need: need.name)
@@ -46,7 +46,7 @@ def test_need_is_met_at_its_value_and_not_below(need: BufferNeed | UnitNeed) -> 
 
 
 def test_least_units_equal_the_largest_needs_of_the_layers() -> None:
-    plain = replace(demanding(), upscale=1, table_depth=0, places=1, added=False, from_chip=False)
+    plain = replace(demanding(), upscale=1, table_depth=0, separate_taps=1, added=False, from_chip=False)
     units = least_units([plain, demanding()])
     assert units == least_units([demanding()])
     assert least_units([plain])["map_stride"] == 1

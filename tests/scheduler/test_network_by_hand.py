@@ -368,7 +368,7 @@ def test_new_name_is_the_first_free_one() -> None:
 
 def test_layer_properties_follow_from_its_fields() -> None:
     layer = lower(Builder(3, 8, 6).conv(8, (3, 5), 2, Padding(1, 2, 1, 2)).network())[0]
-    assert (layer.kernel, layer.column_stride, layer.places, layer.combines_maps, layer.reads_pixels) == (
+    assert (layer.kernel, layer.column_stride, layer.separate_taps, layer.combines_maps, layer.reads_pixels) == (
         (3, 5),
         2,
         1,
@@ -379,8 +379,8 @@ def test_layer_properties_follow_from_its_fields() -> None:
     assert replace(layer, repeats=3).macs == 3 * layer.macs
     assert replace(layer, groups=2).macs == layer.macs // 2
     window, product_of = replace(layer, window=(3, 3)), replace(layer, multiplied=True, summed=2)
-    assert (window.kernel, window.places) == ((3, 3), 9)
-    assert (product_of.kernel, product_of.places, product_of.column_stride, product_of.combines_maps) == (
+    assert (window.kernel, window.separate_taps) == ((3, 3), 9)
+    assert (product_of.kernel, product_of.separate_taps, product_of.column_stride, product_of.combines_maps) == (
         (2, 1),
         2,
         1,

@@ -13,7 +13,7 @@ from scheduler.systolic.array import Array
 from scheduler.systolic.layers import lower
 from scheduler.systolic.map_buffers import Place, Room, Stay, places_of, stays_of
 from scheduler.systolic.model.cost import cost
-from scheduler.systolic.on_chip import handovers, hindrances
+from scheduler.systolic.on_chip import broken_stay_rules, handovers
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
@@ -48,15 +48,15 @@ def test_staying_keeps_all_maps_but_the_result_if_they_fit() -> None:
 
 def test_hindrances_large_stride_sends_the_map_to_ddr() -> None:
     network = Builder(3, 20, 24).conv(16, 3).conv(24, 3, 8).conv(8, 1).network()
-    assert [stay.may for stay in stays_of(network, lower(network))] == [False, True, False]
-    (reason,) = hindrances(handovers(network, lower(network))[0])
+    assert [stay.is_allowed for stay in stays_of(network, lower(network))] == [False, True, False]
+    (reason,) = broken_stay_rules(handovers(network, lower(network))[0])
     assert reason.endswith("(stride 8)")
 
 
 def test_stays_of_batch_keeps_no_map() -> None:
     jobs = lower(CHAIN, 2)
-    assert not any(stay.may for stay in stays_of(CHAIN, jobs))
-    assert "a map stays on chip only in designs of one frame per batch (a batch of 2)" in hindrances(
+    assert not any(stay.is_allowed for stay in stays_of(CHAIN, jobs))
+    assert "a map stays on chip only in designs of one frame per batch (a batch of 2)" in broken_stay_rules(
         handovers(CHAIN, jobs)[0]
     )
 

@@ -290,7 +290,7 @@ def test_emit_regions_of_maps_equal_those_by_hand() -> None:
 
     def regions(of: Program) -> dict[int, tuple[int, ...]]:
         return {
-            node: (region.base, region.row_words, region.words, region.value_bits, region.buffer, region.turn)
+            node: (region.base, region.row_words, region.words, region.value_bits, region.buffer, region.bank_rotation)
             for node, region in of.maps.items()
         }
 

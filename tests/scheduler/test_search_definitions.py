@@ -226,7 +226,7 @@ def pass_bound(task: Task, index: int, first: bool, following: int) -> int:
     )
     tiles = range(0, shape.filters, geometry.columns)
     computed = sum(
-        shape.steps * shape.places
+        shape.steps * shape.separate_taps
         for _ in product(range(0, shape.out_height, geometry.rows), tiles, range(0, shape.out_width, shape.positions))
     )
     words = min(cut.total_words for cut in network.cuts[index])

@@ -9,16 +9,16 @@ from boards.errors import UnsupportedError
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array, check
 from scheduler.systolic.layers import lower
-from scheduler.systolic.map_buffers import Room, maps_that_stay, stays_of
+from scheduler.systolic.map_buffers import Room, choose_maps_on_chip, stays_of
 from scheduler.systolic.needs import fits, least_units
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.rules import check_schedule
 from scheduler.systolic.schedule import SystolicSchedule, schedule_of
 from scheduler.systolic.shape import (
     LayerShape,
+    avoided_ddr_words,
     shape_of,
     shapes_of,
-    spared_words,
     steps_after,
     with_maps_on_chip,
 )
@@ -102,7 +102,7 @@ def staying(network: QuantizedNetwork, layers: Sequence[Layer], array: Array) ->
         map_words(shape, array.rows) if _read_stride(shapes, shape) <= array.map_stride else array.map_depth + 1
         for shape in shapes
     )
-    return maps_that_stay(stays_of(network, layers), Room(sizes, array.map_depth), spared_words(shapes))
+    return choose_maps_on_chip(stays_of(network, layers), Room(sizes, array.map_depth), avoided_ddr_words(shapes))
 
 
 def _read_stride(shapes: Sequence[LayerShape], written: LayerShape) -> int:

@@ -22,7 +22,7 @@ class Fabric:
         return Fabric(self.lut + part.lut, self.ff + part.ff)
 
 
-def of_six(array: Array) -> Fabric:
+def six_product_logic(array: Array) -> Fabric:
     """Return the LUTs and FFs around DSPs that compute six products at once (array/pe_row_six.sv).
 
     Each sum has two trees of three-input adders, one for the even and one for the odd lanes. One more adder joins the

@@ -23,11 +23,11 @@ from scheduler.systolic.area.memories import MAP_BUFFERS, RESOURCES, Buffer, uni
 from scheduler.systolic.area.resources import (
     PLACED,
     Usage,
-    allowed,
     area,
     fabric,
     fixed,
     fixed_usage,
+    limit_lut_products,
     unit_areas,
     used_by,
 )
@@ -119,7 +119,7 @@ def _choice(buffer: Buffer, grid: Array, impl: str, board: Board) -> _Choice:
     resources = RESOURCES[impl]
     size = np.frompyfunc(lambda bits, depth: units(impl, int(bits), int(depth), board.family), 2, 1)
     count = np.asarray(size(buffer.bits(grid), buffer.depth(grid)) * np.asarray(buffer.count(grid)), np.int64)
-    count = np.asarray(allowed(impl, count, grid, board), np.int64)
+    count = np.asarray(limit_lut_products(impl, count, grid, board), np.int64)
     return _Choice(resources, count, count * getattr(unit_areas(board), resources[0]))
 
 

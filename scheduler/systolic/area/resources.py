@@ -115,10 +115,10 @@ def fixed_usage(array: Array, board: Board) -> Usage:
 def used_by(buffer: Buffer, array: Array, impl: str, board: Board) -> Usage:
     """Return the board resources of ``buffer`` of ``array`` if it is built from the primitive ``impl``."""
     memory = units(impl, int(buffer.bits(array)), int(buffer.depth(array)), board.family)
-    return used_as(impl, int(allowed(impl, np.int64(buffer.count(array) * memory), array, board)))
+    return used_as(impl, int(limit_lut_products(impl, np.int64(buffer.count(array) * memory), array, board)))
 
 
-def allowed(impl: str, count: Any, array: Array, board: Board) -> Any:
+def limit_lut_products(impl: str, count: Any, array: Array, board: Board) -> Any:
     """Return the number of units ``count``, or more than the board has if LUT multipliers exceed PRODUCT_LUT_SHARE.
 
     A count above the board's total makes the choice not fit. ``count`` may be an integer or a grid of integers.

@@ -108,7 +108,7 @@ class Shares:
             paces[present] = milli_cycles(tuple(cases[rank] for rank, (cases, _) in sets), self.grid.ddr.milli_bytes)
         return {kind: paces[place, index] / 1000 for index, kind in enumerate(busy)}
 
-    def lost(self, kind: str, words: Times, rivals: dict[str, Times]) -> Times:
+    def lost_cycles(self, kind: str, words: Times, rivals: dict[str, Times]) -> Times:
         """Return the cycles that each port of ``kind`` loses because other ports access the DDR at the same time.
 
         At first both rivals are busy, then only the rival with more bytes to move, then neither. The ports of

@@ -113,7 +113,7 @@ class PassGrid:
     def _known(self) -> dict[tuple[object, ...], Any]:
         return {}
 
-    def once(self, compute: Callable[..., V], *numbers: Times) -> V:
+    def cached(self, compute: Callable[..., V], *numbers: Times) -> V:
         """Return ``compute(self, *numbers)`` for this pass, from a cache if it was computed before with equal numbers.
 
         A pass has few kinds of tiles and chunks, and each kind occurs many times.
@@ -193,7 +193,7 @@ class PassGrid:
         return latest(1, (parts * self.ddr.read_latency + self.burst) / (OUTSTANDING * self.burst))
 
     @cached_property
-    def asked_pace(self) -> Times:
+    def request_pace(self) -> Times:
         """Cycles per word of read_rows, the C++ process that alternates between DDR requests and reads of map rows.
 
         The first two groups of pieces are requested before the first word is read, and are not counted.
@@ -204,7 +204,7 @@ class PassGrid:
     @cached_property
     def row_pace(self) -> Times:
         """Cycles per word of a port that reads map rows, by the slower of request time and read latency."""
-        return latest(self.asked_pace, self.burst_pace)
+        return latest(self.request_pace, self.burst_pace)
 
     @cached_property
     def weight_pace(self) -> Times:
@@ -243,7 +243,7 @@ class PassGrid:
         return np.where(self.streams, once + (self.row_tiles - 1) * self.channel_tiles, float(once))
 
     @cached_property
-    def weights_ahead(self) -> Times:
+    def weight_lead(self) -> Times:
         """Cycles by which the words of a weight tile may arrive from DDR before feed_weights starts to load the tile.
 
         The words fill the port's buffer and wait there until the phase begins. Then feed_weights takes words. The port
@@ -271,11 +271,11 @@ class PassGrid:
         together.
         """
         rows = self.arrays.rows
-        together = row_strides_per_cycle(self.shape, rows) if self.shape.from_chip else self.arrays.map_ports
-        return ceiling(strides / np.asarray(together, np.float64)) * self.shape.phases * self.tilings.words
+        strides_per_cycle = row_strides_per_cycle(self.shape, rows) if self.shape.from_chip else self.arrays.map_ports
+        return ceiling(strides / np.asarray(strides_per_cycle, np.float64)) * self.shape.phases * self.tilings.words
 
     @cached_property
-    def read_ahead(self) -> Times:
+    def prefetched_words(self) -> Times:
         """Words of rows that a map port reads before they are needed, which are held by its open bursts and its
         FIFO."""
         return OUTSTANDING * np.minimum(self.burst, BURST_WORDS) + FIFO_DEPTH
@@ -332,7 +332,7 @@ class PassGrid:
     # --- results
 
     @cached_property
-    def written_ahead(self) -> Times:
+    def accepted_words(self) -> Times:
         """Words of results that a writing port accepts before the DDR has moved them (saver/save.h, write_rows).
 
         The port accepts the words of one group of bursts while it awaits the responses to the group before. The FIFO in

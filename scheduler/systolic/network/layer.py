@@ -139,7 +139,7 @@ class Layer:
         return (self.kernel[1] - 1) * self.column_step + 1
 
     @property
-    def places(self) -> int:
+    def separate_taps(self) -> int:
         """Pixels of a window that the array passes on one by one, to be compared or multiplied. 1 for other layers."""
         return self.summed if self.multiplied else self.window[0] * self.window[1]
 

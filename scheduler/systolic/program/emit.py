@@ -78,7 +78,7 @@ def emit(schedule: SystolicSchedule) -> Program:
         weights_base += image.shape[0] // (array.weight_ports * array.weight_words)
         requantiser_base += channels.shape[0]
     words = _words(passes, array, [schedule.layers[index].layer.name for index in pass_layer])
-    ports = _deal(np.concatenate(weights), array)
+    ports = _distribute_weights(np.concatenate(weights), array)
     return Program(words, ports, np.concatenate(requantisers), maps_words, maps, tuple(pass_layer))
 
 
@@ -113,11 +113,11 @@ def _words(passes: Sequence[Mapping[str, int]], array: Array, layers: Sequence[s
     return words
 
 
-def _deal(image: Bytes, array: Array) -> tuple[Bytes, ...]:
+def _distribute_weights(image: Bytes, array: Array) -> tuple[Bytes, ...]:
     """Return the weights of each weight port. The words are dealt to the ports in turn, ``weight_words`` at a time.
 
     The ports together then read one step after the other.
     """
     width = array.weight_words * array.word_bytes
-    dealt = image.reshape(-1, array.weight_ports, width)
-    return tuple(np.ascontiguousarray(dealt[:, port]) for port in range(array.weight_ports))
+    distributed = image.reshape(-1, array.weight_ports, width)
+    return tuple(np.ascontiguousarray(distributed[:, port]) for port in range(array.weight_ports))

@@ -39,7 +39,7 @@ class MapRegion:
         frames: The number of maps, one per frame, that are stored one after the other.
         buffer: The map buffer in which the map stays, 1 or 2, or 0 if the map is in DDR.
         place: The first word of each bank of that buffer (scheduler/systolic/map_buffers.py).
-        turn: Rows by which the banks of that buffer are rotated for the map.
+        bank_rotation: Rows by which the banks of that buffer are rotated for the map.
     """
 
     node: int
@@ -54,7 +54,7 @@ class MapRegion:
     frames: int = 1
     buffer: int = 0
     place: int = 0
-    turn: int = 0
+    bank_rotation: int = 0
 
     @property
     def frame_words(self) -> int:
@@ -154,9 +154,9 @@ class _Places:
         neighbours = strip[: strip.index(spans[0].node)]
         first_block = sum(self._blocks(neighbour) for neighbour in neighbours) + spans[0].first // lanes
         first_word = first_block * region.block_pitch
-        place, turn = self.on_chip.get(spans[0].node, (IN_DDR, 0))
+        place, rotation = self.on_chip.get(spans[0].node, (IN_DDR, 0))
         word = place.word + first_word if place.buffer else 0
-        return replace(region, base=bases[strip] + first_word, buffer=place.buffer, place=word, turn=turn)
+        return replace(region, base=bases[strip] + first_word, buffer=place.buffer, place=word, bank_rotation=rotation)
 
     def _blocks(self, node: int) -> int:
         """Return the number of channel blocks (words) per pixel of a node's map."""
@@ -192,7 +192,7 @@ def _on_chip(schedule: SystolicSchedule) -> dict[int, tuple[Place, int]]:
         raise DoesNotFitError(f"the maps of {schedule.network.name} that stay on chip", "map buffers", None, 2)
     rows = schedule.array.rows
     kept = zip(layers, places, stays, strict=True)
-    return {layer.output: (place, stay.turn % rows) for layer, place, stay in kept if place.buffer}
+    return {layer.output: (place, stay.bank_rotation % rows) for layer, place, stay in kept if place.buffer}
 
 
 def _first_gap(occupied: list[tuple[int, int]], words: int) -> int:

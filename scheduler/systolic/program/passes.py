@@ -93,7 +93,7 @@ def _input_words(one_pass: Pass) -> dict[str, int]:
         "in_width": end - first,
         "in_height": rows.count,
         "in_buffer": region.buffer,
-        "in_turn": (region.turn if region.buffer else layer.padding.top) % array.rows,
+        "in_turn": (region.bank_rotation if region.buffer else layer.padding.top) % array.rows,
         "last_slot": (row_slots(shape, array.rows, scheduled.tiling) - 1) * shape.phases * words,
         "pixel_input": int(layer.reads_pixels),
         "pad_left": layer.padding.left - (tile.first * layer.column_stride - first),
@@ -123,7 +123,7 @@ def _output_words(one_pass: Pass) -> dict[str, int]:
         "out_blocks": scheduled.shape.out_blocks,
         "value_words": region.value_words,
         "out_buffer": region.buffer,
-        "out_turn": one_pass.added.turn if one_pass.added and one_pass.added.buffer else region.turn,
+        "out_turn": one_pass.added.bank_rotation if one_pass.added and one_pass.added.buffer else region.bank_rotation,
         "limits": _limits(datatype.low, datatype.high),
     }
 

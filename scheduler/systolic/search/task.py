@@ -13,11 +13,11 @@ from scheduler.hardware.ddr import DdrTiming
 from scheduler.systolic.area.placement import holds_maps
 from scheduler.systolic.array import Array
 from scheduler.systolic.engines.table import ENGINE_NAMED
-from scheduler.systolic.map_buffers import Room, Stay, maps_that_stay, stays_of
+from scheduler.systolic.map_buffers import Room, Stay, choose_maps_on_chip, stays_of
 from scheduler.systolic.model.cost import layer_traffic
 from scheduler.systolic.needs import SEARCHED, fits_depths, least_units
 from scheduler.systolic.search.space import Geometry, Goal, Space, legal, weight_words
-from scheduler.systolic.shape import LayerShape, shapes_of, spared_words, with_maps_on_chip
+from scheduler.systolic.shape import LayerShape, avoided_ddr_words, shapes_of, with_maps_on_chip
 from scheduler.systolic.tiling import BufferNeeds, ColumnTiles, Tiling, buffer_needs, column_cuts, map_words, tilings
 from scheduler.systolic.workload import Workload
 
@@ -74,7 +74,7 @@ def network_shapes(workload: Workload, width: tuple[int, int], space: Space) -> 
     return NetworkShapes(
         shapes_of(network, layers, array),
         tuple(column_cuts(network, layer, array, space.column_tiles) for layer in layers),
-        tuple(stay.may for stay in stays),
+        tuple(stay.is_allowed for stay in stays),
         stays,
         space.bits,
     )
@@ -138,7 +138,7 @@ def stays_at(task: Task, map_depth: int) -> tuple[bool, ...]:
     """
     network, rows = task.network, task.geometry.rows
     sizes = tuple(map_words(shape, rows) for shape in network.shapes)
-    return maps_that_stay(network.stays, Room(sizes, map_depth), spared_words(network.shapes))
+    return choose_maps_on_chip(network.stays, Room(sizes, map_depth), avoided_ddr_words(network.shapes))
 
 
 def tilings_of(

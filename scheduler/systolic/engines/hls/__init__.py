@@ -4,7 +4,7 @@
 
 - ``transfers``: the rows, weights and results that move while the array computes;
 - ``saver``: the output stage;
-- ``leaving``: the words that the output stage writes to DDR;
+- ``output_timing``: the words that the output stage writes to DDR;
 - ``stages``: the depths of the pipelines;
 - ``state``: the state that is carried from tile to tile.
 

@@ -4,7 +4,7 @@
                         ├── pe_row ─── pool ── requantise ── arrange ── write_rows
     read_weights ─ feed ┘
 
-transfers.py computes the times of rows and weights, and saver.py and leaving.py the times of the output stage.
+transfers.py computes the times of rows and weights, and saver.py and output_timing.py the times of the output stage.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from scheduler.systolic.area.memories import MULTIPLIER_BITS, Buffer
 from scheduler.systolic.array import Array
 from scheduler.systolic.engines.hls.fabric import hls_fabric
 from scheduler.systolic.engines.hls.fifos import FIFOS
-from scheduler.systolic.engines.hls.leaving import (
+from scheduler.systolic.engines.hls.output_timing import (
     CHUNK_BUBBLE,
     arrange_stages,
     chunk_bubble,
-    leaving,
-    sent,
+    chunk_write,
+    output_chunk,
     uses_ports,
 )
 from scheduler.systolic.engines.hls.saver import chunk_begin, save, tile_save
@@ -44,7 +44,7 @@ from scheduler.systolic.engines.hls.transfers import (
     move,
     rows_from_ddr,
     save_pace,
-    weights_left,
+    unread_weights,
 )
 from scheduler.systolic.engines.language import LANGUAGES
 from scheduler.systolic.model.ddr_shares import ROWS, WEIGHTS
@@ -141,7 +141,7 @@ class HlsEngine:
         words = expected.weight_words
         if phase.channel_tile is None:
             state = changed(state, ddr_done=state.ddr_done + expected.late_row_bytes / grid.rate)
-            words = latest(words, weights_left(grid, phase.start)) if phase.row_tile == 0 else words
+            words = latest(words, unread_weights(grid, phase.start)) if phase.row_tile == 0 else words
         saved_bytes = phase.saved_bytes(grid) + begun.pending_bytes - state.pending_bytes
         return load_rows(grid, state, phase, saved_bytes, words * grid.weight_bytes)
 
@@ -155,13 +155,13 @@ class HlsEngine:
         shape, ddr = grid.shape, grid.ddr
         state, last_result = drained(grid, state)
         begin = chunk_begin(grid, state, last_result)
-        last = leaving(grid, state, begin, begin, grid.flat(0.0))
+        last = output_chunk(grid, state, begin, begin, grid.flat(0.0))
         if shape.to_chip:
-            return latest(last.left + arrange_stages(grid) - 1, state.weights_ready) + REGION
+            return latest(last.output_done + arrange_stages(grid) - 1, state.weights_ready) + REGION
         burst = np.minimum(grid.tail_columns * shape.value_words, BURST_WORDS)
         moving = latest(latest(state.ddr_done, begin) + burst, state.stored)
         transferred = moving + state.pending_bytes / grid.rate + ddr.write_latency
-        return latest(last.answered + 1, transferred, state.weights_ready) + REGION
+        return latest(last.last_response + 1, transferred, state.weights_ready) + REGION
 
     def program(self, grid: PassGrid) -> Times:
         """Return the cycles of fetch_pass, a loop that reads a pass's program words before the other processes
@@ -229,7 +229,7 @@ def _first_weight(grid: PassGrid) -> Times:
 # --- after the last tile ------------------------------------------------------------------------------------------
 
 
-def standing_chunks(grid: PassGrid, end: State) -> Times:
+def chunks_in_pipelines(grid: PassGrid, end: State) -> Times:
     """Return how many chunks (groups of output columns), before the last two, still have results in the pipelines when
     the array ends.
 
@@ -249,12 +249,12 @@ def drained(grid: PassGrid, end: State) -> tuple[State, Times]:
     """
     groups = ceiling(grid.saved(grid.row_tiles - 1) / grid.arrays.save_rows)
     flushed = end.array + skew_of(grid.arrays.rows) + saver_stages(grid.arrays) + groups - 1
-    chunks = standing_chunks(grid, end)
-    phases = chunks * (latest(end.chunk_results, end.chunk_leaves) + chunk_bubble(grid))
+    chunks = chunks_in_pipelines(grid, end)
+    phases = chunks * (latest(end.chunk_results, end.chunk_words) + chunk_bubble(grid))
     if not uses_ports(grid.shape):
         return end, latest(end.arrange_done, flushed + phases)
-    chunk = sent(grid, end.chunk_columns, end.column_words)
+    chunk = chunk_write(grid, end.chunk_columns, end.column_words)
     first_word = flushed - (chunks + 1) * end.chunk_results + chunk_bubble(grid) + arrange_stages(grid)
     free = np.where(chunks > 0, first_word + (chunks + 1) * chunk.interval, 0)
-    held_up = np.where(chunks > 0, free - chunk.held, 0)
+    held_up = np.where(chunks > 0, free - chunk.full_fifo_cycles, 0)
     return changed(end, ports_free=latest(end.ports_free, free)), latest(end.arrange_done, flushed + phases, held_up)

@@ -18,17 +18,19 @@ from contract.formulas import MAX_STRIDED_ROWS
 from contract.geometry import RESULT_BITS, SUM_BITS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import product_luts
-from scheduler.systolic.area.logic import Fabric, of_six
+from scheduler.systolic.area.logic import Fabric, six_product_logic
 from scheduler.systolic.array import COUNT_BITS, SIX, SLOPE_BITS, Array
 
 FIELD_BITS = 30
 """Bits of a field when the C++ extracts it from a chain's sum."""
 
 ADDRESS_BITS = 32
-"""Bits of the wider operand of ``times`` in systolic/pass.h. A constant narrower operand counts like a variable one."""
+"""Bits of the wider operand of ``address_product`` in systolic/pass.h.
+
+A constant narrower operand counts like a variable one."""
 PASS_PRODUCTS, PORT_PRODUCTS, ADDED_PRODUCTS = 7, 6, 1
-"""Calls of ``times``: in load and plan_chunks; in read_rows and write_rows, per map port; in plan_chunks for residual
-adds. A test counts the calls."""
+"""Calls of ``address_product``: in load and plan_chunks; in read_rows and write_rows, per map port; in plan_chunks for
+residual adds. A test counts the calls."""
 
 FACTOR_BITS, OFFSET_BITS = 32, 48
 """Bits of the factor of a value in a residual add, and bits of the sum of both products (systolic/add.h)."""
@@ -51,18 +53,18 @@ def _rows(array: Array) -> Fabric:
     windows = array.packing.positions * array.rows * word * ceil_div(array.word_pixels, 3)
     # If maps on chip are read with stride 2, each bank of the row buffer selects its word from three banks.
     moved = min(array.map_stride - 1, 1) * array.rows * word
-    return Fabric(rotation + windows + moved, 0) + leaping_rows(array)
+    return Fabric(rotation + windows + moved, 0) + strided_read_luts(array)
 
 
-def leaping_rows(array: Array) -> Fabric:
+def strided_read_luts(array: Array) -> Fabric:
     """Return the LUTs of the multiplexers that read feature maps from a map buffer on chip with a stride above 2.
 
     It selects MAX_STRIDED_ROWS words, each from any bank of the map buffer. Each bank of the row buffer then takes one
     of these words, and each bank of the map buffer takes one of their addresses.
     """
     chosen = MAX_STRIDED_ROWS * 8 * array.word_bytes * ceil_div(array.rows - 1, 3)
-    dealt = array.rows * (8 * array.word_bytes + ADDRESS_BITS) * ceil_div(MAX_STRIDED_ROWS - 1, 3)
-    return Fabric((array.map_stride > 2) * (chosen + dealt), 0)
+    distributed = array.rows * (8 * array.word_bytes + ADDRESS_BITS) * ceil_div(MAX_STRIDED_ROWS - 1, 3)
+    return Fabric((array.map_stride > 2) * (chosen + distributed), 0)
 
 
 def _pes(array: Array) -> Fabric:
@@ -71,7 +73,7 @@ def _pes(array: Array) -> Fabric:
     chains, fields = ceil_div(array.lanes, array.pack_chain), array.packing.products
     # Each field of a chain but the lowest is corrected by the sign of the field below. Then all are accumulated.
     adders = Fabric(shared * chains * (fields * SUM_BITS + (fields - 1) * FIELD_BITS), 0)
-    adders = of_six(array) if array.packing is SIX else adders
+    adders = six_product_logic(array) if array.packing is SIX else adders
     # The operands of a step are delayed for each DSP of a chain by one cycle more than for the DSP before.
     step_bits = array.rows * 8 * array.word_bytes * (array.columns + array.packing.positions)
     delays = step_bits * (array.pack_chain + 1) // 2

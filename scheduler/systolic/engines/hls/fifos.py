@@ -63,7 +63,7 @@ def row_fifo_words(rows: int, positions: int) -> int:
     return min(covered, SHIFT_WORDS * ceil_div(needed, SHIFT_WORDS))
 
 
-def held_positions(array: Array) -> int:
+def buffered_positions(array: Array) -> int:
     """Return how many output pixels' data the FIFOs before and after each row of PEs can hold."""
     return row_fifo_words(array.rows, array.packing.positions)
 
@@ -75,9 +75,9 @@ FIFOS = (
     # Row m takes a step ROW_LAG · m cycles after row 0. But load writes the activations of all rows in the same cycle,
     # and the Saver takes the sums of all rows in the same cycle. With a shallower FIFO the rows would wait for each
     # other, or deadlock if a position has one step.
-    _fifo("activations", lambda a: a.rows, lambda a: word(a) * a.packing.positions, held_positions, LAGS),
+    _fifo("activations", lambda a: a.rows, lambda a: word(a) * a.packing.positions, buffered_positions, LAGS),
     _fifo("weights", lambda a: a.rows, lambda a: word(a) * a.columns, _wait),
-    _fifo("sums", lambda a: a.rows, lambda a: column_sums(a) * a.packing.positions, held_positions, LAGS),
+    _fifo("sums", lambda a: a.rows, lambda a: column_sums(a) * a.packing.positions, buffered_positions, LAGS),
     _fifo("tiles", lambda a: 1, lambda a: POOL_TILE_BITS, lambda a: WAIT_DEPTH),
     _fifo("chunks", lambda a: 1, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),
     _fifo("port_chunks", lambda a: a.map_ports + 2 * a.added_maps, lambda a: CHUNK_BITS, lambda a: WAIT_DEPTH),

@@ -19,21 +19,21 @@ from dataclasses import dataclass, fields
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.systolic.engines.hls.fifos import held_positions
-from scheduler.systolic.engines.hls.leaving import (
-    Sent,
+from scheduler.systolic.engines.hls.fifos import buffered_positions
+from scheduler.systolic.engines.hls.output_timing import (
+    ChunkWrite,
     arrange_stages,
     chunk_bubble,
-    leaving,
-    leaving_rows,
-    sent,
+    chunk_write,
+    output_chunk,
+    output_rows_per_cycle,
     uses_ports,
 )
 from scheduler.systolic.engines.hls.stages import (
     ARRAY_STAGES,
     FIFO_WORDS,
     frozen_groups,
-    held_groups,
+    full_pipeline_groups,
     saver_stages,
     skew_of,
 )
@@ -42,7 +42,7 @@ from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
 from scheduler.systolic.model.phases import TileTraffic
 from scheduler.systolic.model.progress import changed
 
-THAWED = 3
+RESUME_CYCLES = 3
 """The pipelines after the array that resume, each one cycle after the one before: pool, requantise, arrange."""
 
 LEAD = 2
@@ -92,9 +92,9 @@ class _Flow:
     chunk_results: Times
     gap: Times
     results: Times
-    left: Times
+    output_done: Times
     port_behind: Times
-    answered: Times
+    last_response: Times
     ports_free: Times
     pool_free: Times
     pool_done: Times
@@ -120,7 +120,7 @@ _LEVELS = (
 def tile_save(grid: PassGrid, traffic: TileTraffic) -> TileSave:
     """Return the output stage's work and lags for one tile, with the DDR pace of ``traffic``."""
     kind = np.asarray([traffic.saved_rows, traffic.blocks, traffic.last], np.float64)
-    return changed(grid.once(_tile_save, kind), word_cycles=traffic.word_cycles)
+    return changed(grid.cached(_tile_save, kind), word_cycles=traffic.word_cycles)
 
 
 def _tile_save(grid: PassGrid, kind: Times) -> TileSave:
@@ -132,7 +132,7 @@ def _tile_save(grid: PassGrid, kind: Times) -> TileSave:
     """
     arrays, shape, (saved_rows, blocks, last) = grid.arrays, grid.shape, kind.tolist()
     groups = ceiling(saved_rows / arrays.save_rows)
-    pool_cycles = groups + (shape.places * shape.pool_stride - 1)
+    pool_cycles = groups + (shape.separate_taps * shape.pool_stride - 1)
     last_chunk = np.where(grid.columns > arrays.chunk, grid.tail_columns * grid.column_cycles, grid.feeds)
     behind = last_chunk + saver_stages(grid.arrays) - ARRAY_STAGES if last else grid.feeds
     frozen = np.minimum(ceiling(frozen_groups(grid.arrays) / groups) * grid.column_cycles, behind)
@@ -141,7 +141,7 @@ def _tile_save(grid: PassGrid, kind: Times) -> TileSave:
     return TileSave(
         groups,
         pool_cycles,
-        ceiling(saved_rows / leaving_rows(grid)) * blocks * shape.value_words,
+        ceiling(saved_rows / output_rows_per_cycle(grid)) * blocks * shape.value_words,
         grid.flat(0.0),
         skew + ARRAY_STAGES + groups + latest(saver_stages(grid.arrays) - ARRAY_STAGES, frozen),
         np.minimum(standing, grid.columns),
@@ -154,7 +154,7 @@ def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
     back-pressure."""
     chunk = np.asarray(grid.arrays.chunk, np.float64)
     count, full_cycles = ceiling(grid.columns / chunk), chunk * grid.column_cycles
-    flow = _resumed(grid, state, start, tile)
+    flow = _resume(grid, state, start, tile)
     first_columns, first_cycles = np.minimum(grid.columns, chunk), np.where(count == 1, grid.feeds, full_cycles)
     flow = _chunk(grid, tile, flow, (first_columns, first_cycles), bool((count == 1).any()))
     # Chunks 2 to 5 are computed one by one. Further ones repeat the last two, because of two successive chunks one may
@@ -171,7 +171,7 @@ def save(grid: PassGrid, state: State, start: Times, tile: TileSave) -> State:
     return changed(state, **{name: getattr(flow, name) for name in _NAMES if name != "last_result"})
 
 
-def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flow:
+def _resume(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flow:
     """Return the output stage's state at the start of a tile, when results that waited in stopped pipelines move again.
 
     Results that were in the pipelines reach arrange first. If they belong to more than the last chunk, arrange must
@@ -179,14 +179,14 @@ def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flo
     """
     woken = start + skew_of(grid.arrays.rows) + 2
     standing = frozen_groups(grid.arrays) + tile.frozen_columns * state.chunk_results / latest(1, state.chunk_columns)
-    iterations, words = _stood(grid, state, standing)
+    iterations, words = _pending_output(grid, state, standing)
     of_last_chunk = np.minimum(standing, state.chunk_results) * tile.pool_cycles / tile.groups
     columns = np.minimum(grid.columns, np.asarray(grid.arrays.chunk, np.float64))
-    first = sent(grid, columns, tile.port_words)
+    first = chunk_write(grid, columns, tile.port_words)
     pace = latest(1, first.cycles / (columns * tile.port_words))  # cycles per word of a port
     last_result = np.where(iterations > 0, woken + iterations * pace + chunk_bubble(grid) + state.chunk_results, 0)
     standing_words = (words > 0) & uses_ports(grid.shape)
-    answered = resumed_answers(grid, first, woken + arrange_stages(grid), words, tile.word_cycles)
+    answered = response_after_pause(grid, first, woken + arrange_stages(grid), words, tile.word_cycles)
     ports_free = np.where(
         standing_words,
         latest(woken + arrange_stages(grid) + words * pace, answered - first.last_words * tile.word_cycles + 1),
@@ -194,10 +194,10 @@ def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flo
     )
     pool_done = latest(state.pool_done, woken + tile.frozen_columns * tile.pool_cycles)
     resumed = {
-        "last_result": latest(state.arrange_done, start + tile.lag, woken + THAWED + of_last_chunk, last_result),
+        "last_result": latest(state.arrange_done, start + tile.lag, woken + RESUME_CYCLES + of_last_chunk, last_result),
         "ports_free": latest(state.ports_free, ports_free),
-        "left": latest(state.left, ports_free - first.held),
-        "answered": latest(state.answered, np.where(standing_words, answered, 0)),
+        "output_done": latest(state.output_done, ports_free - first.full_fifo_cycles),
+        "last_response": latest(state.last_response, np.where(standing_words, answered, 0)),
         "pool_done": pool_done,
         "pool_free": latest(state.pool_free, pool_done),
     }
@@ -208,7 +208,7 @@ def _resumed(grid: PassGrid, state: State, start: Times, tile: TileSave) -> _Flo
     return _Flow(start, **{**stood, **{name: np.where(begun, times, stood[name]) for name, times in resumed.items()}})
 
 
-def resumed_answers(grid: PassGrid, chunk: Sent, begin: Times, words: Times, pace: Times) -> Times:
+def response_after_pause(grid: PassGrid, chunk: ChunkWrite, begin: Times, words: Times, pace: Times) -> Times:
     """Return the cycle of the DDR's response to a chunk of which some words were written before a pause of the array.
 
     If the pause was in the middle of a burst, the DDR moves this burst when its remaining words have arrived.
@@ -225,7 +225,7 @@ def resumed_answers(grid: PassGrid, chunk: Sent, begin: Times, words: Times, pac
     return np.asarray(moved + grid.ddr.write_latency, np.float64)
 
 
-def _stood(grid: PassGrid, state: State, results: Times) -> tuple[Times, Times]:
+def _pending_output(grid: PassGrid, state: State, results: Times) -> tuple[Times, Times]:
     """Return the iterations and words that arrange still had to process when the array paused before a tile.
 
     Args:
@@ -241,15 +241,15 @@ def _stood(grid: PassGrid, state: State, results: Times) -> tuple[Times, Times]:
     """
     chunk, tail = np.asarray(grid.arrays.chunk, np.float64), grid.tail_columns
     larger = np.where(grid.columns > chunk, chunk / tail, 1)
-    results_before, leaves_before = state.chunk_results * larger, state.chunk_leaves * larger
-    leaves_meanwhile = np.where(grid.columns > 2 * chunk, leaves_before, state.chunk_leaves)
-    stood_before = np.clip(np.minimum(results, state.results) - state.chunk_results, 0, results_before)
+    results_before, leaves_before = state.chunk_results * larger, state.chunk_words * larger
+    leaves_meanwhile = np.where(grid.columns > 2 * chunk, leaves_before, state.chunk_words)
+    pending_before = np.clip(np.minimum(results, state.results) - state.chunk_results, 0, results_before)
     leaves_meanwhile = np.where(state.results > state.chunk_results + results_before, leaves_meanwhile, 0)
     excess = latest(0, leaves_meanwhile - results_before)
-    iterations = np.where(stood_before > 0, stood_before + excess, 0)
+    iterations = np.where(pending_before > 0, pending_before + excess, 0)
     last_results = np.minimum(results, state.chunk_results)
     words = np.where(excess > 0, iterations, 0) + leaves_before
-    return iterations, np.where(stood_before > 0, words, np.where(state.excess > 0, state.excess + last_results, 0))
+    return iterations, np.where(pending_before > 0, words, np.where(state.excess > 0, state.excess + last_results, 0))
 
 
 def _next_chunk(
@@ -307,18 +307,20 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, size: tuple[Times, Times
     begin = chunk_begin(grid, flow, flow.last_result)
     pool_begin = latest(flow.pool_free, flow.array + skew + ARRAY_STAGES + 2)
     begins = (begin, pool_begin)
-    array, pool_done = _array_took(grid, tile, flow, begins, cycles), pool_begin + columns * tile.pool_cycles
+    array, pool_done = _array_done(grid, tile, flow, begins, cycles), pool_begin + columns * tile.pool_cycles
     # Between chunks arrange takes no results, and pool is ahead by the groups that the FIFOs hold. Groups in the
     # pipelines reach arrange at the pace of further groups that follow, or when the pipelines drain.
-    at_pool_pace = begin + (fills - held_groups(grid.arrays)) * tile.pool_cycles / groups + tile.pushed_cycles
+    at_pool_pace = begin + (fills - full_pipeline_groups(grid.arrays)) * tile.pool_cycles / groups + tile.pushed_cycles
     taken = latest(begin + fills, pool_done + 2 * FIFO_WORDS, at_pool_pace)
-    phase = leaving(grid, flow, begin, taken, fills)
+    phase = output_chunk(grid, flow, begin, taken, fills)
     arrange_done, zero = phase.arrange_done, array * 0
     # pool finishes when arrange has taken all results except those in the FIFOs and pipelines between them.
-    held_up = latest(begin + fills, phase.held_up) - held_groups(grid.arrays)
-    released = latest(held_up, begin + (fills - held_groups(grid.arrays)) * tile.pool_cycles / groups)
+    held_up = latest(begin + fills, phase.port_limit) - full_pipeline_groups(grid.arrays)
+    released = latest(held_up, begin + (fills - full_pipeline_groups(grid.arrays)) * tile.pool_cycles / groups)
     released = np.where(
-        fills > held_groups(grid.arrays), released, flow.arrange_done + fills - held_groups(grid.arrays)
+        fills > full_pipeline_groups(grid.arrays),
+        released,
+        flow.arrange_done + fills - full_pipeline_groups(grid.arrays),
     )
     return _Flow(
         array=array,
@@ -329,9 +331,9 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, size: tuple[Times, Times
         column_words=tile.port_words,
         word_cycles=tile.word_cycles,
         **(_leads(grid, tile, flow, begins, (cycles, array)) if last else {"rows_lead": zero, "weights_lead": zero}),
-        left=phase.left,
+        output_done=phase.output_done,
         port_behind=phase.port_behind,
-        answered=phase.answered,
+        last_response=phase.last_response,
         chunk_results=fills,
         gap=begin - flow.last_result,
         results=flow.results + fills,
@@ -342,7 +344,7 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, size: tuple[Times, Times
     )
 
 
-def _array_took(grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times, Times], fed: Times) -> Times:
+def _array_done(grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times, Times], fed: Times) -> Times:
     """Return the cycle at which the array has taken ``fed`` inputs of a chunk, with back-pressure of the output stage.
 
     At that time pool must have read all columns except those in the FIFOs of sums and one that waits in the row. pool
@@ -356,11 +358,11 @@ def _array_took(grid: PassGrid, tile: TileSave, flow: _Flow, begins: tuple[Times
         fed: The number of elements.
     """
     shape, (begin, pool_begin) = grid.shape, begins
-    positions_left = np.floor((fed - ARRAY_STAGES) / shape.steps) - held_positions(grid.arrays.array) - 1
+    positions_left = np.floor((fed - ARRAY_STAGES) / shape.steps) - buffered_positions(grid.arrays.array) - 1
     columns_left = positions_left * shape.positions / shape.column_positions
-    groups_left = (np.floor(columns_left) - 1) * tile.groups + 1 - held_groups(grid.arrays)
-    arranged = _arrange_took(grid, tile, flow, begin, groups_left)
-    return latest(flow.array + fed, arranged, _pool_took(tile, flow, pool_begin, columns_left))
+    groups_left = (np.floor(columns_left) - 1) * tile.groups + 1 - full_pipeline_groups(grid.arrays)
+    arranged = _arrange_taken(grid, tile, flow, begin, groups_left)
+    return latest(flow.array + fed, arranged, _pool_taken(tile, flow, pool_begin, columns_left))
 
 
 def _leads(
@@ -379,16 +381,16 @@ def _leads(
         end: The array's cycles for the chunk without back-pressure, and the time at which it has finished the chunk.
     """
     cycles, array = end
-    held = {"rows_lead": held_positions(grid.arrays.array) - FIFO_WORDS, "weights_lead": FIFO_WORDS}
+    held = {"rows_lead": buffered_positions(grid.arrays.array) - FIFO_WORDS, "weights_lead": FIFO_WORDS}
     if not (array > flow.array + cycles).any():
         return dict.fromkeys(held, array * 0)
     return {
-        name: latest(0, array - _array_took(grid, tile, flow, begins, cycles - words) - words)
+        name: latest(0, array - _array_done(grid, tile, flow, begins, cycles - words) - words)
         for name, words in held.items()
     }
 
 
-def _pool_took(tile: TileSave, flow: _Flow, begin: Times, columns: Times) -> Times:
+def _pool_taken(tile: TileSave, flow: _Flow, begin: Times, columns: Times) -> Times:
     """Return the cycle at which the pool process has taken ``columns`` columns of the chunk that it begins at
     ``begin``.
 
@@ -398,7 +400,7 @@ def _pool_took(tile: TileSave, flow: _Flow, begin: Times, columns: Times) -> Tim
     return np.where(flow.results + columns * tile.groups > 0, end, 0)
 
 
-def _arrange_took(grid: PassGrid, tile: TileSave, flow: _Flow, begin: Times, groups: Times) -> Times:
+def _arrange_taken(grid: PassGrid, tile: TileSave, flow: _Flow, begin: Times, groups: Times) -> Times:
     """Return the cycle at which arrange has taken ``groups`` groups of rows of the chunk that it begins at ``begin``.
 
     A negative number counts back from the end of the chunk before. The time is 0 before the pass's first group.
@@ -415,4 +417,4 @@ def chunk_begin(grid: PassGrid, after: State | _Flow, last_result: Times) -> Tim
     By then it has taken the last result of the chunk before, and has output the last word of the chunk before that one.
     The words may take more iterations than the results, and the ports may delay them.
     """
-    return latest(last_result + after.excess, after.left) + chunk_bubble(grid)
+    return latest(last_result + after.excess, after.output_done) + chunk_bubble(grid)

@@ -46,7 +46,7 @@ def frozen_groups(arrays: ArrayGrid) -> int:
     return POOL_STAGES + requantise_stages(arrays) - 2
 
 
-def held_groups(arrays: ArrayGrid) -> int:
+def full_pipeline_groups(arrays: ArrayGrid) -> int:
     """Return the groups of results that are between pool's input and arrange's input when the FIFOs there are full.
 
     They are the groups in the pipelines and in two FIFOs, less one that waits for room.

@@ -36,9 +36,9 @@ class State(Progress):
         rows_lead: Further cycles by which load ends before the array, because a blocked array takes the last elements
             from its FIFO late.
         weights_lead: The same number for feed_weights.
-        left: Time at which arrange has output the last word of the chunk before the last one.
-        port_behind: Cycles from ``left`` until write_rows has finished that chunk, if the port waits for words.
-        answered: Time of the response to that chunk's last burst.
+        output_done: Time at which arrange has output the last word of the chunk before the last one.
+        port_behind: Cycles from ``output_done`` until write_rows has finished that chunk, if the port waits for words.
+        last_response: Time of the response to that chunk's last burst.
         ports_free: Time at which write_rows has finished that chunk.
         weights_asked: Time at which read_weights requests the weight tile that the next phase loads.
         weights_read: Time at which read_weights has passed on the last word so far.
@@ -58,9 +58,9 @@ class State(Progress):
     word_cycles: Times
     rows_lead: Times
     weights_lead: Times
-    left: Times
+    output_done: Times
     port_behind: Times
-    answered: Times
+    last_response: Times
     ports_free: Times
     weights_asked: Times
     weights_read: Times
@@ -71,6 +71,6 @@ class State(Progress):
     word_to_step: ClassVar[tuple[int, int]] = (ROWS_TAKEN, WEIGHTS_TAKEN)
 
     @property
-    def chunk_leaves(self) -> Times:
+    def chunk_words(self) -> Times:
         """The iterations in which arrange outputs the words of the last chunk that it has taken."""
         return self.chunk_columns * self.column_words

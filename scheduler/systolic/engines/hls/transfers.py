@@ -20,7 +20,13 @@ import numpy as np
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import OUTSTANDING
 from scheduler.systolic.engines.hls.fifos import FIFO_DEPTH, ROW_FIFO_DEPTH
-from scheduler.systolic.engines.hls.leaving import STORED, arrange_stages, chunk_bubble, save_bytes, uses_ports
+from scheduler.systolic.engines.hls.output_timing import (
+    PORT_TO_MEMORY,
+    arrange_stages,
+    chunk_bubble,
+    save_bytes,
+    uses_ports,
+)
 from scheduler.systolic.engines.hls.saver import LEAD, TileSave
 from scheduler.systolic.engines.hls.stages import saver_stages, skew_of
 from scheduler.systolic.engines.hls.state import FEED_STAGES, LOAD_STAGES, ROWS_TAKEN, WEIGHTS_TAKEN, State
@@ -74,10 +80,10 @@ def rows_from_ddr(grid: PassGrid, request: Times, first_word: Times, iterations:
     arrays, shape = grid.arrays, grid.shape
     words = ceiling(grid.first_rows / arrays.map_ports) * grid.tilings.words
     head_start = (request - FIRST_WEIGHTS) * np.minimum(grid.rate, grid.weight_bytes)
-    weights = latest(0, np.minimum(HELD_WORDS, _requested_weights(grid)) * grid.weight_bytes - head_start)
+    weights = latest(0, np.minimum(HELD_WORDS, _requested_words(grid)) * grid.weight_bytes - head_start)
     requantisers = np.minimum(grid.channel_tiles * arrays.columns, words) * REQUANTISER_BYTES
     answer = request + grid.ddr.read_latency + READ_STAGES
-    lost = shares_of(grid).lost(ROWS, words, {WEIGHTS: weights, SAVES: grid.flat(0.0)})
+    lost = shares_of(grid).lost_cycles(ROWS, words, {WEIGHTS: weights, SAVES: grid.flat(0.0)})
     lost = lost + np.where(lost > 0, requantisers / grid.rate, 0)
     transferred = answer + grid.first_bytes / grid.rate
     slowest = answer + _slowest_port(grid, np.minimum(weights, words * grid.weight_bytes) + requantisers)
@@ -94,7 +100,7 @@ def rows_from_ddr(grid: PassGrid, request: Times, first_word: Times, iterations:
     return latest(first_word + iterations, last_word + iterations - grid.loads_of(strides))
 
 
-def _requested_weights(grid: PassGrid) -> Times:
+def _requested_words(grid: PassGrid) -> Times:
     """Return the words that read_weights requests per weight port before the array begins.
 
     They are the words of two tiles. In the first pass of a frame, a third tile is requested when the first has arrived.
@@ -103,11 +109,11 @@ def _requested_weights(grid: PassGrid) -> Times:
     return np.minimum(ahead, tiles) * tile + np.where(tiles < ahead, grid.tilings.next_steps * grid.step_words, 0)
 
 
-def weights_left(grid: PassGrid, start: Times) -> Times:
+def unread_weights(grid: PassGrid, start: Times) -> Times:
     """Return the requested words that a weight port has not read yet at cycle ``start``, when the first rows have
     arrived."""
     pace = shares_of(grid).paces(ROWS, WEIGHTS)[WEIGHTS]
-    requested = np.minimum(HELD_WORDS, _requested_weights(grid))
+    requested = np.minimum(HELD_WORDS, _requested_words(grid))
     return latest(0, requested - (start - grid.ddr.read_latency) / pace)
 
 
@@ -121,7 +127,7 @@ def _slowest_port(grid: PassGrid, other_bytes: Times) -> Times:
         grid: The pass.
         other_bytes: Bytes of weights and requantisers that the DDR moves in the same time.
     """
-    ahead = grid.read_ahead if grid.row_tiles > 1 else 0.0
+    ahead = grid.prefetched_words if grid.row_tiles > 1 else 0.0
 
     def moved_words(ports: int) -> Times:
         rows = rows_by_port(grid.shape, grid.arrays.rows, 1, ports)
@@ -149,9 +155,9 @@ def load_rows(grid: PassGrid, state: State, phase: RowPhase, saved_bytes: Times,
     any_words = words > 0
     # The transfer of the words: a port's own pace, and the cycles that it loses to other busy ports. Rows that were
     # requested before the pass writes do not share the DDR with results.
-    unshared = np.minimum((state.first_write - state.rows_arrived) / grid.row_pace, grid.read_ahead)
+    unshared = np.minimum((state.first_write - state.rows_arrived) / grid.row_pace, grid.prefetched_words)
     shared = np.clip(words - latest(0, unshared), 0, None)
-    lost = shares_of(grid).lost(ROWS, shared, {SAVES: saved_bytes, WEIGHTS: weight_bytes})
+    lost = shares_of(grid).lost_cycles(ROWS, shared, {SAVES: saved_bytes, WEIGHTS: weight_bytes})
     transfer = latest(words * grid.row_pace, words * grid.burst_pace + lost)
     iterations = np.where(overlapped, latest(feeds, loads), feeds)
     prefetched = HELD_WORDS * latest(grid.row_pace, transfer / latest(1, words))
@@ -161,7 +167,7 @@ def load_rows(grid: PassGrid, state: State, phase: RowPhase, saved_bytes: Times,
     waited_for = np.where(any_words & overlapped, arrived - _after_feeds(transfer, iterations, feeds), 0)
     array = latest(state.array, waited_for)
     # The loop: its iterations and its pipeline. Without overlap, the loads follow the feeds.
-    behind = latest(iterations - feeds, _read_behind(grid, state, phase, iterations))
+    behind = latest(iterations - feeds, _cycles_after_block(grid, state, phase, iterations))
     loop = latest(start + iterations, array - LEAD - state.rows_lead + behind) + LOAD_STAGES
     loop = loop + np.where((loads > 0) & ~overlapped, loads + LOAD_STAGES, 0)
     padded = last_word + phase.rows.padding * np.where(overlapped, iterations / latest(1, loads), 1)
@@ -176,7 +182,7 @@ def load_rows(grid: PassGrid, state: State, phase: RowPhase, saved_bytes: Times,
     )
 
 
-def _read_behind(grid: PassGrid, state: State, phase: RowPhase, iterations: Times) -> Times:
+def _cycles_after_block(grid: PassGrid, state: State, phase: RowPhase, iterations: Times) -> Times:
     """Return the cycles of read_rows for the row words that are loaded after the array has taken its last input of a
     phase.
 
@@ -186,7 +192,7 @@ def _read_behind(grid: PassGrid, state: State, phase: RowPhase, iterations: Time
     words = np.where(phase.rows.words > 0, phase.rows.loads - phase.rows.padding, 0)
     blocked = (state.array > phase.start + phase.feeds + LEAD) & (grid.tilings.overlap > 0)
     behind = words * (iterations - phase.feeds) / iterations
-    return np.where(blocked, behind * grid.asked_pace - ROW_FIFO_DEPTH, 0)
+    return np.where(blocked, behind * grid.request_pace - ROW_FIFO_DEPTH, 0)
 
 
 def load_weights(grid: PassGrid, state: State, phase: WeightPhase) -> State:
@@ -205,7 +211,7 @@ def load_weights(grid: PassGrid, state: State, phase: WeightPhase) -> State:
     transfer = words * grid.weight_pace
     iterations = latest(feeds, words)
     answer = state.weights_asked + grid.ddr.read_latency + READ_STAGES
-    first_word = latest(state.weights_arrived, answer, start - grid.weights_ahead)
+    first_word = latest(state.weights_arrived, answer, start - grid.weight_lead)
     arrived = np.where(any_words, latest(first_word + transfer, state.ddr_done), state.weights_arrived)
     begun = state.weights_read + (ENTER_READ if phase.next_pass else ASK_TILE)
     read = np.where(any_words, latest(arrived, begun + words), state.weights_read)
@@ -255,7 +261,7 @@ def bytes_before_writes(grid: PassGrid, state: State) -> Times:
     """
     lag = skew_of(grid.arrays.rows) + saver_stages(grid.arrays)
     alone = _first_word(grid, state.rows_ready, lag) - state.rows_arrived
-    return np.asarray(np.minimum(alone / grid.row_pace, grid.read_ahead) * grid.map_bytes, np.float64)
+    return np.asarray(np.minimum(alone / grid.row_pace, grid.prefetched_words) * grid.map_bytes, np.float64)
 
 
 def save_pace(grid: PassGrid, state: State, saved_rows: int, reading: dict[str, Times]) -> Times:
@@ -269,7 +275,7 @@ def save_pace(grid: PassGrid, state: State, saved_rows: int, reading: dict[str, 
         saved_rows: Output rows of the row tile.
         reading: Bytes of rows and of weights that are read in the same time.
     """
-    return grid.once(_save_pace, state.chunk_leaves, np.asarray(saved_rows), reading[ROWS], reading[WEIGHTS])
+    return grid.cached(_save_pace, state.chunk_words, np.asarray(saved_rows), reading[ROWS], reading[WEIGHTS])
 
 
 def _save_pace(grid: PassGrid, pending: Times, saved_rows: Numbers, row_bytes: Times, weight_bytes: Times) -> Times:
@@ -289,7 +295,7 @@ def _save_pace(grid: PassGrid, pending: Times, saved_rows: Numbers, row_bytes: T
     of_left = np.where(left > 0, latest(1, left * arrays.word_bytes / grid.rate), alone)
     own_words = rows * grid.columns * ceil_div(shape.filters, arrays.lanes) * shape.value_words
     words = latest(own_words, pending)
-    by_rivals = shares.lost(SAVES, words, {ROWS: row_bytes, WEIGHTS: weight_bytes}) / words + 1 - alone
+    by_rivals = shares.lost_cycles(SAVES, words, {ROWS: row_bytes, WEIGHTS: weight_bytes}) / words + 1 - alone
     return np.asarray(alone + (of_left - alone) / rows + by_rivals * saved_rows / (rows * ports), np.float64)
 
 
@@ -318,7 +324,7 @@ def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: Tile
     column_words = (
         np.ceil(traffic.saved_rows / (1 if shape.added else grid.arrays.map_ports)) * traffic.blocks * shape.value_words
     )
-    words = begun.chunk_leaves + column_words * (grid.columns - tail)
+    words = begun.chunk_words + column_words * (grid.columns - tail)
     words = words * uses_ports(shape)
     first_columns = np.minimum(grid.columns, grid.arrays.chunk)
     first_chunk = start + skew_of(grid.arrays.rows) + 1 + first_columns * grid.column_cycles
@@ -326,13 +332,13 @@ def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: Tile
     first_word = _first_word(grid, start, tile.lag)
     # The first chunk's words are output with the results of the next chunk, or after the last result.
     pace = np.where(grid.columns > first_columns, latest(1, grid.column_cycles / tile.groups), 1)
-    first_burst = first_word + first_columns * shape.value_words * pace + STORED
+    first_burst = first_word + first_columns * shape.value_words * pace + PORT_TO_MEMORY
     first_write = np.where(begun.results == 0, first_burst, begun.first_write)
     waits = (begun.results == 0) & (not traffic.last)  # HlsEngine.end counts the words of the last tile
     stored = np.where(waits, latest(begun.stored, first_burst), begun.stored) + left_bytes / grid.rate
     writes_done = latest(begun.writes_done, begin) + words * traffic.word_cycles
-    port_behind = writes_done - grid.written_ahead
-    ddr_behind = ddr_done - grid.written_ahead * save_bytes(grid) / grid.rate
+    port_behind = writes_done - grid.accepted_words
+    ddr_behind = ddr_done - grid.accepted_words * save_bytes(grid) / grid.rate
     return changed(
         saved,
         ddr_done=ddr_done,

@@ -31,18 +31,18 @@ from scheduler.systolic.engines.rtl.loader import (
 )
 from scheduler.systolic.engines.rtl.saver import save, tile_save
 from scheduler.systolic.engines.rtl.stages import (
-    ANSWERED,
-    ASKED,
-    BEFORE_COUNTED,
-    ENDED,
+    COMMAND_CYCLES,
     FETCH,
     FIRST_FEED,
-    LEFT,
-    LOADED,
-    PASS_TAKEN,
+    LOAD_TO_STEP,
+    OUTPUT_LATENCY,
+    PASS_END,
+    PASS_START,
+    READ_FIFO_LATENCY,
     READ_WORDS,
-    STORED,
-    SUMMED,
+    SUM_OUTPUT_LATENCY,
+    TILE_TO_STEP,
+    UNCOUNTED_START,
 )
 from scheduler.systolic.engines.rtl.state import RtlState
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
@@ -85,10 +85,10 @@ class RtlEngine:
         return RtlState(
             **{
                 **dict.fromkeys((f.name for f in fields(RtlState)), zero),
-                "rows_ready": grid.flat(rows + LOADED),
+                "rows_ready": grid.flat(rows + LOAD_TO_STEP),
                 "rows_arrived": grid.flat(rows),
                 "rows_asked": rows_of_tile(grid, 0).words,
-                "weights_ready": grid.flat(weights + STORED if grid.first else float(FIRST_FEED)),
+                "weights_ready": grid.flat(weights + TILE_TO_STEP if grid.first else float(FIRST_FEED)),
                 "weights_arrived": grid.flat(weights),
                 "ddr_done": grid.flat(beat + fetched / grid.rate),
                 "requantised": grid.flat(requantised - 1),
@@ -118,7 +118,7 @@ class RtlEngine:
         # This share of the weights' words arrives during the tile. The other words have arrived before it.
         late = np.clip((state.weights_arrived + cycles - start) / latest(1, cycles), 0, 1)
         rivals = {ROWS: traffic.row_bytes, WEIGHTS: traffic.weight_bytes * late}
-        lost = shares_of(grid).lost(SAVES, words, rivals) if to_ddr else grid.flat(0.0)
+        lost = shares_of(grid).lost_cycles(SAVES, words, rivals) if to_ddr else grid.flat(0.0)
         pace = traffic.word_cycles + lost / words
         saved = save(grid, state, start, tile_save(grid, traffic.saved_rows, traffic.blocks, pace))
         read_bytes = grid.map_bytes * (not grid.shape.from_chip) + grid.weight_bytes
@@ -145,8 +145,8 @@ class RtlEngine:
         """Return the cycle at which a pass ends: its last DDR write is answered and the next pass's first weights are
         loaded."""
         answered = 0 if grid.shape.to_chip else grid.ddr.write_latency
-        emptied = state.emptied + (SUMMED if grid.shape.added else LEFT) + answered
-        return latest(emptied, state.weights_arrived) + ENDED
+        emptied = state.emptied + (SUM_OUTPUT_LATENCY if grid.shape.added else OUTPUT_LATENCY) + answered
+        return latest(emptied, state.weights_arrived) + PASS_END
 
     def program(self, grid: PassGrid) -> Times:
         """Return the cycles in which the engine only takes the program words of a pass, and does nothing else.
@@ -155,10 +155,10 @@ class RtlEngine:
         waits for the second pass's words, because it loads the second pass's first weights.
         """
         if not grid.first:
-            return grid.flat(float(PASS_TAKEN))
+            return grid.flat(float(PASS_START))
         fetched = grid.shape.pass_words + grid.ddr.read_latency + FETCH
         read = np.where(grid.tilings.next_steps > 0, 2 * fetched, fetched + 1)
-        return grid.flat(PASS_TAKEN + read - BEFORE_COUNTED)
+        return grid.flat(PASS_START + read - UNCOUNTED_START)
 
     def least_fill(self, shape: LayerShape, rows: int, map_ports: int, row_words: int, ddr: DdrTiming) -> int:
         """Return a lower bound of the cycle at which a pass's first row tile is loaded (``_first_rows``)."""
@@ -166,25 +166,25 @@ class RtlEngine:
         groups = ceil_div(strides, row_strides_per_cycle(shape, rows) if shape.from_chip else map_ports)
         loads = groups * shape.phases * row_words
         if shape.from_chip:
-            return 1 + loads + LOADED
+            return 1 + loads + LOAD_TO_STEP
         padding = 0 if shape.stride == 1 else min(shape.pad_top, shape.phases) * row_words
-        return ASKED + ddr.read_latency + ANSWERED + max(0, loads - padding) + LOADED
+        return COMMAND_CYCLES + ddr.read_latency + READ_FIFO_LATENCY + max(0, loads - padding) + LOAD_TO_STEP
 
     def least_drain(self, shape: LayerShape, rows: int, ddr: DdrTiming) -> int:
         """Return a lower bound of a pass's cycles from the array's last step to the pass's end.
 
         One cycle each is counted for a group of sums and for a word of results.
         """
-        drained = LEAST_SUMS + rows // 2 + 1 + LEAST_RESULTS + 1 + LEFT + ENDED
+        drained = LEAST_SUMS + rows // 2 + 1 + LEAST_RESULTS + 1 + OUTPUT_LATENCY + PASS_END
         return drained if shape.to_chip else drained + ddr.write_latency
 
     def least_weights(self, cycles: int, ddr: DdrTiming) -> int:
         """Return a lower bound of the cycles until the last of the weights that take ``cycles`` to read can be used."""
-        return ASKED + ddr.read_latency + ANSWERED + cycles
+        return COMMAND_CYCLES + ddr.read_latency + READ_FIFO_LATENCY + cycles
 
     def least_program(self, ddr: DdrTiming) -> int:
         """Return a lower bound of ``program``, the cycles in which the engine only takes a pass."""
-        return PASS_TAKEN
+        return PASS_START
 
     def fabric(self, array: Array) -> Fabric:
         """Return the LUTs and FFs of the SystemVerilog engine's logic for ``array``."""
@@ -205,7 +205,7 @@ def _first_rows(grid: PassGrid) -> Times:
         return grid.flat(1 + rows.loads)
     stepped, padding = _rows_above(grid)
     first_word = stepped * np.asarray(grid.tilings.bursts, np.float64) + first_beat(grid)
-    lost = shares_of(grid).lost(
+    lost = shares_of(grid).lost_cycles(
         ROWS, rows.words, {WEIGHTS: weights_at_once(grid) * grid.weight_bytes, SAVES: grid.flat(0.0)}
     )
     return latest(

@@ -21,7 +21,7 @@ from contract.formulas import MAX_STRIDED_ROWS
 from contract.geometry import RESULT_BITS, SUM_BITS
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.primitives import product_luts
-from scheduler.systolic.area.logic import Fabric, of_six
+from scheduler.systolic.area.logic import Fabric, six_product_logic
 from scheduler.systolic.array import SIX, Array
 
 CONTROL, REGISTERS = Fabric(2059, 5512), Fabric(53, 96)
@@ -161,10 +161,10 @@ def _array(array: Array) -> Fabric:
     """Return the LUTs and FFs of the PE array (pe_array and pe_row), with the delays of the operands."""
     chains, positions = array.lanes // array.pack_chain, array.packing.positions
     sums = array.rows * array.columns * positions
-    dealt = array.lanes * array.columns * array.bits // array.dsp_clock
-    handed = Fabric(60, 70 + (array.rows - 1) * dealt)
+    distributed = array.lanes * array.columns * array.bits // array.dsp_clock
+    handed = Fabric(60, 70 + (array.rows - 1) * distributed)
     if array.packing is SIX:
-        return of_six(array) + handed + Fabric(0, sums * array.sum_bits)
+        return six_product_logic(array) + handed + Fabric(0, sums * array.sum_bits)
     field_bits = array.packing.shift if array.packing.products > 1 else array.sum_bits
     # At 4 bits every second chain may compute with the high nibbles of pixels. Its sum is then multiplied by 16.
     nibbles = chains // 2 * (field_bits + 4) if array.bits == 4 else 0

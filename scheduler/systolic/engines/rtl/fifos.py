@@ -34,8 +34,8 @@ def _queue(name: str, count: Number, bits: Number, depth: Number, reason: str) -
     return Buffer(name, "", count, bits, depth, (LUT_MEMORY,), reason)
 
 
-def _under_way(array: Array) -> int:
-    """Return UNDER_WAY of array/pe_array.sv: the output pixels of a row between the array's input and the row's FIFO of
+def _in_flight(array: Array) -> int:
+    """Return IN_FLIGHT of array/pe_array.sv: the output pixels of a row between the array's input and the row's FIFO of
     sums."""
     if array.packing is SIX:
         return 8 + levels_of(array.lanes // 2)
@@ -55,7 +55,7 @@ QUEUES = (
         "sums",
         lambda a: a.rows,
         lambda a: column_sums(a) * a.packing.positions,
-        lambda a: _under_way(a) + ceil_div(a.rows - 1, a.dsp_clock) + 5,
+        lambda a: _in_flight(a) + ceil_div(a.rows - 1, a.dsp_clock) + 5,
         PIPELINED,
     ),
     _queue("tiles", lambda a: 1, lambda a: TILE_BITS, lambda a: 2, AHEAD),

@@ -17,17 +17,17 @@ import numpy as np
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING
 from scheduler.systolic.engines.rtl.stages import (
-    ANSWERED,
-    ASKED,
-    FED,
+    COMMAND_CYCLES,
     FEED_GAP,
+    FEED_TO_STEP,
     LOAD_GAP,
-    LOADED,
+    LOAD_TO_STEP,
+    READ_FIFO_LATENCY,
     READ_WORDS,
-    ROWS_HELD,
-    STORED,
-    TIMES_BETWEEN,
-    WEIGHTS_HELD,
+    RESPONSE_TO_REQUEST,
+    ROW_LEAD,
+    TILE_TO_STEP,
+    WEIGHT_LEAD,
 )
 from scheduler.systolic.engines.rtl.state import RtlState
 from scheduler.systolic.model.ddr_shares import ROWS, SAVES, WEIGHTS, shares_of
@@ -38,7 +38,7 @@ from scheduler.systolic.shape import row_strides_per_cycle, rows_by_port, rows_i
 
 def first_beat(grid: PassGrid) -> int:
     """Return the cycles from a DDR reader's request until its first word can be taken."""
-    return ASKED + grid.ddr.read_latency + ANSWERED
+    return COMMAND_CYCLES + grid.ddr.read_latency + READ_FIFO_LATENCY
 
 
 # --- rows ---------------------------------------------------------------------------------------------------------
@@ -56,8 +56,8 @@ def rows_of_tile(grid: PassGrid, tile: int) -> RowLoad:
     first = 0 if tile == 0 else tile * rows + shape.ahead
     above = shape.pad_top if shape.stride == 1 else 0
     strides = min((tile + 1) * rows + shape.ahead, ceil_div(shape.pad_top + shape.in_height, shape.stride))
-    together = row_strides_per_cycle(shape, rows) if shape.from_chip else grid.arrays.map_ports
-    groups = np.ceil(max(0, strides - max(first, above)) / np.asarray(together, np.float64))
+    strides_per_cycle = row_strides_per_cycle(shape, rows) if shape.from_chip else grid.arrays.map_ports
+    groups = np.ceil(max(0, strides - max(first, above)) / np.asarray(strides_per_cycle, np.float64))
     loads = grid.flat(np.asarray(groups * shape.phases * grid.tilings.words, np.float64))
     if shape.from_chip:
         return replace(grid.no_rows, loads=loads)
@@ -85,14 +85,16 @@ def first_words(grid: PassGrid, words: Times, fifo_words: float = 0.0) -> Times:
     """
     part = np.minimum(grid.burst, BURST_WORDS)
     rounds = latest(0, np.ceil((words - fifo_words) / (OUTSTANDING * part)) - 1)
-    late = rounds * (grid.ddr.read_latency + part + TIMES_BETWEEN) + (words - fifo_words - rounds * OUTSTANDING * part)
-    return latest(words * _asked(grid), late + fifo_words)
+    late = rounds * (grid.ddr.read_latency + part + RESPONSE_TO_REQUEST) + (
+        words - fifo_words - rounds * OUTSTANDING * part
+    )
+    return latest(words * _request_pace(grid), late + fifo_words)
 
 
-def _asked(grid: PassGrid) -> Times:
+def _request_pace(grid: PassGrid) -> Times:
     """Return the cycles per word that a map port needs for its requests: one per burst, and one more per piece of a
     row."""
-    return latest(1, (np.ceil(grid.burst / BURST_WORDS) + ASKED) / grid.burst)
+    return latest(1, (np.ceil(grid.burst / BURST_WORDS) + COMMAND_CYCLES) / grid.burst)
 
 
 def load_rows(grid: PassGrid, state: RtlState, phase: RowPhase, saved_bytes: Times, weight_bytes: Times) -> RtlState:
@@ -107,22 +109,22 @@ def load_rows(grid: PassGrid, state: RtlState, phase: RowPhase, saved_bytes: Tim
     """
     overlapped = grid.tilings.overlap > 0
     loads, words, any_loads = phase.rows.loads, phase.rows.words, phase.rows.loads > 0
-    fed = latest(phase.start + phase.feeds, state.array - ROWS_HELD)
-    begun = np.where(overlapped, phase.start - FED, fed - FED + LOAD_GAP)
-    lost = shares_of(grid).lost(ROWS, words, {SAVES: saved_bytes, WEIGHTS: weight_bytes})
+    fed = latest(phase.start + phase.feeds, state.array - ROW_LEAD)
+    begun = np.where(overlapped, phase.start - FEED_TO_STEP, fed - FEED_TO_STEP + LOAD_GAP)
+    lost = shares_of(grid).lost_cycles(ROWS, words, {SAVES: saved_bytes, WEIGHTS: weight_bytes})
     asked_words = state.rows_asked + words
     behind = state.rows_arrived + first_words(grid, asked_words) - first_words(grid, state.rows_asked) + lost
     last_word = latest(behind, begun + first_words(grid, words, READ_WORDS) + lost)
     arrived = np.where(words > 0, latest(last_word, state.ddr_done), state.rows_arrived)
     loaded = np.where(any_loads, latest(begun + loads, np.where(words > 0, arrived, 0)), 0)
-    loop = latest(fed + LOAD_GAP, np.where(any_loads, begun + loads + LOADED, 0))
-    next_step = latest(loop, loaded + np.where(any_loads, LOADED, 0))
+    loop = latest(fed + LOAD_GAP, np.where(any_loads, begun + loads + LOAD_TO_STEP, 0))
+    next_step = latest(loop, loaded + np.where(any_loads, LOAD_TO_STEP, 0))
     return replace(
         state, rows_ready=next_step, rows_late=next_step - loop, rows_arrived=arrived, rows_asked=asked_words
     )
 
 
-AHEAD = 4
+TILES_BACK = 4
 """The number of weight tiles, from the one that is fed back to earlier ones, for which ``_room`` checks the buffer."""
 
 # --- weights ------------------------------------------------------------------------------------------------------
@@ -131,17 +133,17 @@ AHEAD = 4
 def weight_pace(grid: PassGrid, tile: Times) -> Times:
     """Return the cycles per word of a weight port while only weights are read. ``tile`` is a weight tile's words per
     port."""
-    return latest(shares_of(grid).paces(WEIGHTS)[WEIGHTS], _asked_pace(grid, tile))
+    return latest(shares_of(grid).paces(WEIGHTS)[WEIGHTS], _weight_request_pace(grid, tile))
 
 
-def _asked_pace(grid: PassGrid, tile: Times) -> Times:
+def _weight_request_pace(grid: PassGrid, tile: Times) -> Times:
     """Return the cycles per word of a weight port that its requests and the read latency need, without the DDR's rate.
 
     The requests take one cycle per burst and one more per tile. If the pass loads more than OUTSTANDING tiles, short
     bursts wait for the DDR's latency.
     """
     burst = np.clip(tile, 1, BURST_WORDS)
-    asking = (np.ceil(tile / BURST_WORDS) + ASKED) / latest(1, tile)
+    asking = (np.ceil(tile / BURST_WORDS) + COMMAND_CYCLES) / latest(1, tile)
     answered = np.where(grid.tiles_loaded > OUTSTANDING, (grid.ddr.read_latency + burst) / (OUTSTANDING * burst), 0)
     return latest(1, asking, answered)
 
@@ -164,12 +166,12 @@ def load_weights(grid: PassGrid, state: RtlState, phase: WeightPhase) -> RtlStat
     words, any_words = phase.words, phase.words > 0
     tile = grid.step_words * (grid.tilings.next_steps if phase.next_pass else grid.shape.steps)
     rivals = {ROWS: phase.row_bytes, SAVES: phase.saved_bytes(grid)}
-    lost = shares_of(grid).lost(WEIGHTS, words, rivals)
-    continuous = state.weights_arrived + words * _asked_pace(grid, tile) + lost
+    lost = shares_of(grid).lost_cycles(WEIGHTS, words, rivals)
+    continuous = state.weights_arrived + words * _weight_request_pace(grid, tile) + lost
     last_word = latest(continuous, _room(grid, phase, weight_pace(grid, tile)))
     arrived = np.where(any_words, last_word, state.weights_arrived)
-    loop = latest(phase.start + phase.feeds, state.array - WEIGHTS_HELD) + FEED_GAP
-    next_step = loop if phase.next_pass else latest(loop, np.where(any_words, arrived + STORED, 0))
+    loop = latest(phase.start + phase.feeds, state.array - WEIGHT_LEAD) + FEED_GAP
+    next_step = loop if phase.next_pass else latest(loop, np.where(any_words, arrived + TILE_TO_STEP, 0))
     return replace(state, weights_ready=next_step, weights_late=next_step - loop, weights_arrived=arrived)
 
 
@@ -184,12 +186,14 @@ def _room(grid: PassGrid, phase: WeightPhase, pace: Times) -> Times:
     Steps of the new tile that fit in the buffer next to 2 + i tiles can arrive before tile k − i is fed. The other
     steps have to wait until then.
     """
-    steps, coming = grid.shape.steps, phase.words / grid.step_words
+    steps, new_steps = grid.shape.steps, phase.words / grid.step_words
     needs = steps + latest(steps, np.asarray(grid.tilings.next_steps, np.float64))
     depth = latest(grid.arrays.weight_depth, needs)
     room = grid.flat(0.0)
-    for further in range(AHEAD):
-        beyond = coming - latest(0, depth - (2 + further) * steps)
+    for further in range(TILES_BACK):
+        overflow_steps = new_steps - latest(0, depth - (2 + further) * steps)
         begun = phase.start - further * phase.feeds
-        room = latest(room, np.where(beyond > 0, begun + (beyond * grid.step_words - READ_WORDS) * pace, 0))
+        room = latest(
+            room, np.where(overflow_steps > 0, begun + (overflow_steps * grid.step_words - READ_WORDS) * pace, 0)
+        )
     return np.where(grid.tilings.weights_resident > 0, 0, room)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler.hardware.ddr import OUTSTANDING
-from scheduler.systolic.engines.rtl.stages import POOLED, RESUMED, TIMES_BETWEEN, stages_of
+from scheduler.systolic.engines.rtl.stages import POOL_REGISTER, RESPONSE_TO_REQUEST, RESUME_CYCLES, stages_of
 from scheduler.systolic.engines.rtl.state import RtlState
 from scheduler.systolic.model.grid import PassGrid, Times, ceiling, latest
 
@@ -45,13 +45,13 @@ def tile_save(grid: PassGrid, saved_rows: int, blocks: int, pace: Times) -> Tile
     position."""
     arrays, shape = grid.arrays, grid.shape
     groups = ceiling(saved_rows / arrays.save_rows)
-    together = np.maximum(arrays.save_rows, arrays.map_ports) if shape.to_chip else arrays.map_ports
-    rows = ceiling(saved_rows / np.asarray(1 if shape.added else together, np.float64))
+    rows_per_cycle = np.maximum(arrays.save_rows, arrays.map_ports) if shape.to_chip else arrays.map_ports
+    rows = ceiling(saved_rows / np.asarray(1 if shape.added else rows_per_cycle, np.float64))
     words = rows * blocks * shape.value_words
-    return TileSave(groups, groups + (shape.places * shape.pool_stride - 1), words, pace)
+    return TileSave(groups, groups + (shape.separate_taps * shape.pool_stride - 1), words, pace)
 
 
-def _answers(grid: PassGrid, columns: Times, words: Times) -> Times:
+def _response_waits(grid: PassGrid, columns: Times, words: Times) -> Times:
     """Return the cycles in which a port waits for DDR responses while it writes the ``words`` words of a chunk of
     columns.
 
@@ -67,7 +67,7 @@ def _answers(grid: PassGrid, columns: Times, words: Times) -> Times:
     own_bursts = np.minimum(bursts, OUTSTANDING)
     # Words from the end of a burst to the burst that needs its response.
     between = own_bursts * burst + (OUTSTANDING - own_bursts) * whole_burst - burst
-    waited = latest(0, grid.ddr.write_latency + TIMES_BETWEEN - between)
+    waited = latest(0, grid.ddr.write_latency + RESPONSE_TO_REQUEST - between)
     return np.asarray(bursts / OUTSTANDING * waited, np.float64)
 
 
@@ -91,7 +91,7 @@ def save(grid: PassGrid, state: RtlState, start: Times, tile: TileSave) -> RtlSt
     return _next_chunk(grid, tile, state, count > 1, (tail, grid.feeds - (count - 1) * full))
 
 
-_MOVED = ("array", "arrange_done", "pool_done", "emptied", "emptied_before", "columns", "wait_saver")
+_CHUNK_FIELDS = ("array", "arrange_done", "pool_done", "emptied", "emptied_before", "columns", "wait_saver")
 """Fields of the state that change with a chunk."""
 
 
@@ -111,13 +111,13 @@ def _next_chunk(
     if not exists.any():
         return state
     chunk = _chunk(grid, tile, state, *size)
-    return replace(state, **{n: np.where(exists, getattr(chunk, n), getattr(state, n)) for n in _MOVED})
+    return replace(state, **{n: np.where(exists, getattr(chunk, n), getattr(state, n)) for n in _CHUNK_FIELDS})
 
 
 def _repeated(start: RtlState, end: RtlState, chunks: Times) -> RtlState:
     """Return the cycle model's state after ``chunks`` further chunks of output columns, each like the one from
     ``start`` to ``end``."""
-    return replace(end, **{n: getattr(end, n) + (getattr(end, n) - getattr(start, n)) * chunks for n in _MOVED})
+    return replace(end, **{n: getattr(end, n) + (getattr(end, n) - getattr(start, n)) * chunks for n in _CHUNK_FIELDS})
 
 
 def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycles: Times) -> RtlState:
@@ -129,8 +129,8 @@ def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycl
     pace = latest(tile.pool_cycles, grid.column_cycles)  # cycles in which the groups of a column arrive
     # Columns by which the array can be ahead of pool, and pool ahead of arrange. The FIFOs of sums hold the former, and
     # the stages and the FIFO after pool the latter.
-    ahead = (stages.waiting + np.floor(stages.under_way / shape.steps)) * shape.positions / shape.column_positions
-    standing = (stages.held + POOLED + stages.computed * np.minimum(1, tile.groups / pace)) / tile.groups
+    ahead = (stages.row_wait + np.floor(stages.in_flight / shape.steps)) * shape.positions / shape.column_positions
+    standing = (stages.result_limit + POOL_REGISTER + stages.computed * np.minimum(1, tile.groups / pace)) / tile.groups
     unblocked = state.array + cycles
     pool_begin = latest(state.pool_done, state.requantised, state.array + stages.sums)
     columns_so_far = state.columns + columns
@@ -147,7 +147,7 @@ def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycl
     pooled = np.where(columns > ahead, pool_begin, state.pool_done) + (columns - ahead) * tile.pool_cycles
     blocked = latest(
         np.where(columns_so_far > ahead, pooled - unblocked, 0),
-        np.where(waits, begin + RESUMED - stops, 0),
+        np.where(waits, begin + RESUME_CYCLES - stops, 0),
         np.where(columns_so_far > ahead + standing, arranged(columns - ahead - standing) - unblocked, 0),
         0,
     )
@@ -160,6 +160,6 @@ def _chunk(grid: PassGrid, tile: TileSave, state: RtlState, columns: Times, cycl
     arrange_done = latest(begin + fills, pool_done + stages.results)
     words = columns * tile.words
     moved_to = {"array": array, "pool_done": pool_done, "arrange_done": arrange_done, "columns": columns_so_far}
-    emptied = latest(arrange_done, state.emptied) + words * tile.pace + _answers(grid, columns, words)
+    emptied = latest(arrange_done, state.emptied) + words * tile.pace + _response_waits(grid, columns, words)
     saver = state.wait_saver + blocked
     return replace(state, **moved_to, emptied=emptied, emptied_before=state.emptied, wait_saver=saver)

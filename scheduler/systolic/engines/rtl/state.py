@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scheduler.systolic.engines.rtl.stages import LOADED, STORED
+from scheduler.systolic.engines.rtl.stages import LOAD_TO_STEP, TILE_TO_STEP
 from scheduler.systolic.model.grid import Times
 from scheduler.systolic.model.progress import Progress
 
@@ -28,4 +28,4 @@ class RtlState(Progress):
     requantised: Times
     rows_asked: Times
 
-    word_to_step: ClassVar[tuple[int, int]] = (LOADED, STORED)
+    word_to_step: ClassVar[tuple[int, int]] = (LOAD_TO_STEP, TILE_TO_STEP)

@@ -357,7 +357,7 @@ def manifest_region(schedule: SystolicSchedule, program: Program, node: int) -> 
         "scale": described.type.scale,
         "zero_point": described.type.zero_point,
         "value_bytes": np.dtype(described.type.datatype.carrier).itemsize,
-        **({"map_buffer": region.buffer, "turn": region.turn} if region.buffer else {}),
+        **({"map_buffer": region.buffer, "turn": region.bank_rotation} if region.buffer else {}),
         **({"place": region.place} if region.place else {}),
         **({"pitch": region.pitch * array.word_bytes} if region.pitch > region.row_words else {}),
         "offset": region.base * array.word_bytes,

@@ -48,14 +48,14 @@ NEXT_CHUNK = 1
 REQUESTS = 4
 """Cycles from the end of a chunk to the first word of the next one, plus one per burst that is requested first."""
 
-STORED = 2
+PORT_TO_MEMORY = 2
 """Cycles from the port's FIFO to the memory's buffer: the stages of the loop that writes words."""
 
-AWAITS = 6
+ROUND_END = 6
 """Cycles from a round's last word in the memory's buffer to the round's end, plus one per response that it awaits."""
 
 
-ENTERED = 2
+FIRST_ROUND_END = 2
 """Cycles from that word to the round's end in the first round of a pass, which awaits no responses."""
 
 
@@ -76,7 +76,7 @@ def uses_ports(shape: LayerShape) -> bool:
     return not shape.to_chip or adds_from_ddr(shape)
 
 
-def leaving_rows(grid: PassGrid) -> Times:
+def output_rows_per_cycle(grid: PassGrid) -> Times:
     """Return how many rows of output words arrange writes per iteration (saver/save.h, output_rows_per_cycle)."""
     arrays = grid.arrays
     if grid.shape.added:
@@ -91,7 +91,7 @@ def save_bytes(grid: PassGrid) -> Times:
 
 
 @dataclass(frozen=True, eq=False)
-class Sent:
+class ChunkWrite:
     """The cycles that a DDR port takes to write one chunk (a group of output columns), split into its causes.
 
     Attributes:
@@ -102,8 +102,8 @@ class Sent:
         after: Cycles from the last word in the memory's buffer to the end of the chunk.
         requests: Cycles before the first word.
         awaits: Cycles in which the first round awaits the responses to the chunk before.
-        held: Cycles from the time at which arrange outputs the last word until that word is in the memory's buffer, if
-            the FIFO between them is full.
+        full_fifo_cycles: Cycles from the time at which arrange outputs the last word until that word is in the memory's
+            buffer, if the FIFO between them is full.
         last_words: Words of the last round of bursts.
         pause: Cycles before the last round's words in which the port takes no words from its FIFO.
         interval: Cycles per chunk if several such chunks follow each other.
@@ -117,7 +117,7 @@ class Sent:
     after: Times
     requests: Times
     awaits: Times
-    held: Times
+    full_fifo_cycles: Times
     last_words: Times
     pause: Times
     interval: Times
@@ -130,75 +130,80 @@ class Port:
 
     Attributes:
         free: Time at which write_rows has finished the chunk.
-        answered: Time of the DDR's response to the chunk's last burst.
-        rid: Latest time at which arrange has output the chunk's last word.
+        last_response: Time of the DDR's response to the chunk's last burst.
+        output_done: Latest time at which arrange has output the chunk's last word.
     """
 
     free: Times
-    answered: Times
-    rid: Times
+    last_response: Times
+    output_done: Times
 
 
-def sent(grid: PassGrid, columns: Times, port_words: Times) -> Sent:
+def chunk_write(grid: PassGrid, columns: Times, port_words: Times) -> ChunkWrite:
     """Return the cycles in which a port writes a chunk of ``columns`` columns with ``port_words`` words per column and
     port."""
-    return grid.once(_sent, columns, port_words)
+    return grid.cached(_chunk_write, columns, port_words)
 
 
-def _sent(grid: PassGrid, columns: Times, port_words: Times) -> Sent:
+def _chunk_write(grid: PassGrid, columns: Times, port_words: Times) -> ChunkWrite:
     latency = grid.ddr.write_latency
     burst, bursts = columns * grid.shape.value_words, port_words / grid.shape.value_words
     words, rounds = columns * port_words, ceiling(bursts / BURSTS_PER_GROUP)
     last, single = bursts - BURSTS_PER_GROUP * (rounds - 1), rounds == 1
     requested = np.minimum(bursts, BURSTS_PER_GROUP)
-    answers = np.where(single, bursts, BURSTS_PER_GROUP)
+    responses = np.where(single, bursts, BURSTS_PER_GROUP)
     # Cycles from the end of a round to the response to its last burst. The next round takes at least this long.
-    answered = burst + latency + 1 - AWAITS - answers
-    full_round, last_round = BURSTS_PER_GROUP * (burst + 2) + ROUND_CYCLES, last * (burst + 1) + answers + ROUND_CYCLES
-    late_last = np.where(single, 0, latest(0, answered - last_round))
+    response = burst + latency + 1 - ROUND_END - responses
+    full_round, last_round = (
+        BURSTS_PER_GROUP * (burst + 2) + ROUND_CYCLES,
+        last * (burst + 1) + responses + ROUND_CYCLES,
+    )
+    late_last = np.where(single, 0, latest(0, response - last_round))
     # Every second full round waits for responses. During this wait, the responses for the round after it arrive too.
-    late = late_last + latest(0, rounds - 2) * latest(0, answered - full_round) / 2
+    late = late_last + latest(0, rounds - 2) * latest(0, response - full_round) / 2
     cycles = words + 2 * bursts + ROUND_CYCLES * rounds + NEXT_CHUNK + late
-    first = requested * (burst + 1) + answers + ROUND_CYCLES + NEXT_CHUNK
-    one_by_one = latest(cycles, (words + bursts + burst + latency + AWAITS) / 2 * single)
-    return Sent(
+    first = requested * (burst + 1) + responses + ROUND_CYCLES + NEXT_CHUNK
+    one_by_one = latest(cycles, (words + bursts + burst + latency + ROUND_END) / 2 * single)
+    return ChunkWrite(
         words=words,
         burst=burst,
         first=first,
         cycles=cycles,
-        after=AWAITS + answers + late_last,
+        after=ROUND_END + responses + late_last,
         requests=requested + REQUESTS,
-        awaits=AWAITS - ENTERED + answers,
-        held=_held(burst, bursts, late_last, one_by_one) + arrange_stages(grid) - 1,
+        awaits=ROUND_END - FIRST_ROUND_END + responses,
+        full_fifo_cycles=_full_fifo_cycles(burst, bursts, late_last, one_by_one) + arrange_stages(grid) - 1,
         last_words=last * burst,
-        pause=np.where(single, 0, answers + last + ROUND_CYCLES - 1),
+        pause=np.where(single, 0, responses + last + ROUND_CYCLES - 1),
         interval=one_by_one,
         single=single,
     )
 
 
-def _held(burst: Times, bursts: Times, late: Times, interval: Times) -> Times:
+def _full_fifo_cycles(burst: Times, bursts: Times, late: Times, interval: Times) -> Times:
     """Return the cycles in which a writing port empties its full FIFO, including the starts of rounds of bursts
     meanwhile."""
     rounds = ceiling(bursts / BURSTS_PER_GROUP)
     last, words = bursts - BURSTS_PER_GROUP * (rounds - 1), burst * bursts
-    begun = np.clip(np.floor((FIFO_DEPTH - last * burst) / (BURSTS_PER_GROUP * burst)) + 1, 0, rounds - 1)
-    held = FIFO_DEPTH + begun * (ROUND_CYCLES + BURSTS_PER_GROUP + last) + np.minimum(begun, 1) * late
-    return np.where(words <= FIFO_DEPTH, interval * FIFO_DEPTH / words, held)
+    started = np.clip(np.floor((FIFO_DEPTH - last * burst) / (BURSTS_PER_GROUP * burst)) + 1, 0, rounds - 1)
+    cycles = FIFO_DEPTH + started * (ROUND_CYCLES + BURSTS_PER_GROUP + last) + np.minimum(started, 1) * late
+    return np.where(words <= FIFO_DEPTH, interval * FIFO_DEPTH / words, cycles)
 
 
-def behind_last_word(chunk: Sent, together: Times) -> Times:
+def cycles_after_last_word(chunk: ChunkWrite, late_words: Times) -> Times:
     """Return the cycles from the last word in a writing port's FIFO to the chunk's end, if the port waits for words.
 
     Args:
         chunk: The times of the chunk.
-        together: The number of last words that arrive in successive cycles. If they include the last round, they
+        late_words: The number of last words that arrive in successive cycles. If they include the last round, they
             have filled the FIFO during the pause before that round.
     """
-    return STORED + chunk.after + np.where(together >= chunk.last_words, np.minimum(chunk.pause, FIFO_DEPTH), 0)
+    return (
+        PORT_TO_MEMORY + chunk.after + np.where(late_words >= chunk.last_words, np.minimum(chunk.pause, FIFO_DEPTH), 0)
+    )
 
 
-def send(grid: PassGrid, before: Port, chunk: Sent, first_word: Times, pace: Times) -> Port:
+def write_chunk(grid: PassGrid, before: Port, chunk: ChunkWrite, first_word: Times, pace: Times) -> Port:
     """Return the times of a writing port after it has written a further chunk of output columns.
 
     The DDR moves a burst when all its words are in the memory's buffer, after the bursts of the chunk before.
@@ -212,18 +217,18 @@ def send(grid: PassGrid, before: Port, chunk: Sent, first_word: Times, pace: Tim
     """
     latency = grid.ddr.write_latency
     begin = latest(before.free, first_word - chunk.requests)
-    late = latest(0, before.answered + 1 - begin - chunk.first)
-    spared = np.where(before.answered > 0, 0, chunk.awaits)
+    late = latest(0, before.last_response + 1 - begin - chunk.first)
+    spared = np.where(before.last_response > 0, 0, chunk.awaits)
     through = begin + chunk.cycles + late - spared
     moved = (
-        latest(before.answered - latency, begin + chunk.requests + chunk.burst)
+        latest(before.last_response - latency, begin + chunk.requests + chunk.burst)
         + (chunk.words - chunk.last_words) * pace
     )
     unanswered = np.where(chunk.single, 0, latest(0, moved + latency + 1 - through))
     free = through + unanswered
     stored = through - chunk.after + np.where(chunk.single, spared - late, 0)
-    answered = latest(stored + chunk.burst * pace, moved + chunk.last_words * pace) + latency
-    return Port(free, answered, stored - chunk.held)
+    last_response = latest(stored + chunk.burst * pace, moved + chunk.last_words * pace) + latency
+    return Port(free, last_response, stored - chunk.full_fifo_cycles)
 
 
 class Chunk(Protocol):
@@ -242,32 +247,32 @@ class Chunk(Protocol):
     @property
     def ports_free(self) -> Times: ...
     @property
-    def answered(self) -> Times: ...
+    def last_response(self) -> Times: ...
 
 
 @dataclass(frozen=True, eq=False)
-class Leaving:
+class OutputPhase:
     """The times of one phase of arrange, in which it takes the results of one chunk and outputs the words of the chunk
     before.
 
     Attributes:
         arrange_done: Time at which arrange has taken the last result of the chunk.
-        held_up: Lower limit of ``arrange_done`` that the ports cause; 0 if they cause no delay.
-        left: Time at which arrange has output the last word of the chunk before.
-        port_behind: Cycles from ``left`` until write_rows has finished that chunk, if the port waits for words.
+        port_limit: Lower limit of ``arrange_done`` that the ports cause; 0 if they cause no delay.
+        output_done: Time at which arrange has output the last word of the chunk before.
+        port_behind: Cycles from ``output_done`` until write_rows has finished that chunk, if the port waits for words.
         ports_free: Time at which write_rows has finished that chunk.
-        answered: Time of the response to that chunk's last burst.
+        last_response: Time of the response to that chunk's last burst.
     """
 
     arrange_done: Times
-    held_up: Times
-    left: Times
+    port_limit: Times
+    output_done: Times
     port_behind: Times
     ports_free: Times
-    answered: Times
+    last_response: Times
 
 
-def leaving(grid: PassGrid, before: Chunk, begin: Times, taken: Times, fills: Times) -> Leaving:
+def output_chunk(grid: PassGrid, before: Chunk, begin: Times, taken: Times, fills: Times) -> OutputPhase:
     """Return the times of one phase of arrange: it takes ``fills`` results of a chunk and outputs the chunk before.
 
     Args:
@@ -277,31 +282,35 @@ def leaving(grid: PassGrid, before: Chunk, begin: Times, taken: Times, fills: Ti
         taken: Time at which arrange would take the last result if the ports caused no delay.
         fills: The number of results that arrange takes.
     """
-    leaves = before.chunk_columns * before.column_words
-    more = fills - leaves
+    words = before.chunk_columns * before.column_words
+    more = fills - words
     pace = latest(1, (taken - begin) / latest(1, fills))
-    left = np.where(more > 0, latest(begin + leaves, taken - more * pace), taken - more)
+    output_done = np.where(more > 0, latest(begin + words, taken - more * pace), taken - more)
     if not uses_ports(grid.shape):
-        return Leaving(taken, taken * 0, left, taken * 0, before.ports_free, before.answered)
-    stages, exists = arrange_stages(grid), leaves > 0
+        return OutputPhase(taken, taken * 0, output_done, taken * 0, before.ports_free, before.last_response)
+    stages, exists = arrange_stages(grid), words > 0
     # If the chunk before had more words than results were taken, its last words were output after the last result.
     free = np.where(before.excess > 0, begin - chunk_bubble(grid) + before.port_behind, 0)
-    chunk = sent(grid, np.where(exists, before.chunk_columns, 1), np.where(exists, before.column_words, 1))
-    port = Port(latest(before.ports_free, free), before.answered, left)
-    port = send(grid, port, chunk, begin + stages, before.word_cycles)
+    chunk = chunk_write(grid, np.where(exists, before.chunk_columns, 1), np.where(exists, before.column_words, 1))
+    port = Port(latest(before.ports_free, free), before.last_response, output_done)
+    port = write_chunk(grid, port, chunk, begin + stages, before.word_cycles)
     # If words arrive late, the port finishes soon after the last one.
-    behind = stages - 1 + behind_last_word(chunk, -more)
-    answered = latest(port.answered, left + behind - chunk.after + chunk.burst + grid.ddr.write_latency)
-    behind = behind - np.where(chunk.single & (before.answered == 0), chunk.awaits, 0)
-    ports_free = latest(port.free, left + behind)
-    port_pace = latest(1, chunk.cycles / latest(1, leaves))
-    held_up = np.where(exists & (port.rid > left), port.rid + more * np.where(more > 0, 1, port_pace), 0)
-    left = np.where(exists, latest(left, port.rid), left)
-    return Leaving(
-        latest(taken, held_up),
-        held_up,
-        left,
+    behind = stages - 1 + cycles_after_last_word(chunk, -more)
+    last_response = latest(
+        port.last_response, output_done + behind - chunk.after + chunk.burst + grid.ddr.write_latency
+    )
+    behind = behind - np.where(chunk.single & (before.last_response == 0), chunk.awaits, 0)
+    ports_free = latest(port.free, output_done + behind)
+    port_pace = latest(1, chunk.cycles / latest(1, words))
+    port_limit = np.where(
+        exists & (port.output_done > output_done), port.output_done + more * np.where(more > 0, 1, port_pace), 0
+    )
+    output_done = np.where(exists, latest(output_done, port.output_done), output_done)
+    return OutputPhase(
+        latest(taken, port_limit),
+        port_limit,
+        output_done,
         np.where(exists, behind, 0),
         np.where(exists, ports_free, before.ports_free),
-        np.where(exists, answered, before.answered),
+        np.where(exists, last_response, before.last_response),
     )
