@@ -16,14 +16,14 @@ import numpy.typing as npt
 Number = TypeVar("Number", bound=np.generic)
 
 
-def covered(places: tuple[int, ...], dilation: tuple[int, int]) -> tuple[int, int]:
+def covered(window: tuple[int, ...], dilation: tuple[int, int]) -> tuple[int, int]:
     """Return the rows and columns of the map that a dilated window covers, including the gaps between its taps.
 
     Args:
-        places: The rows and columns of taps in the window.
+        window: The rows and columns of taps in the window.
         dilation: The distance between two neighbouring taps, in rows and in columns.
     """
-    (rows, columns), (down, across) = places, dilation
+    (rows, columns), (down, across) = window, dilation
     return (rows - 1) * down + 1, (columns - 1) * across + 1
 
 

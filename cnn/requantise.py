@@ -42,7 +42,7 @@ HALVES = (UP, EVEN, ODD)
 """The ways to round a half: up, to the even integer, or to the odd integer."""
 
 
-def beyond_zero(halves: str, zero: int) -> str:
+def rounding_after_offset(halves: str, zero: int) -> str:
     """Return the rounding of halves (UP, EVEN or ODD) after ``zero`` is added: an odd ``zero`` swaps EVEN and ODD."""
     return {EVEN: ODD, ODD: EVEN}.get(halves, halves) if zero % 2 else halves
 

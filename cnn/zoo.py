@@ -16,7 +16,7 @@ import numpy as np
 from boards.errors import ChoiceError, MissingValueError, RangeError, UnsupportedError
 from cnn.activations import LEAKY_SLOPE
 from cnn.darknet.files import WeightSource, read_darknet
-from cnn.darknet.numbers import Weighted, for_all, holds_bias, once, stored_weights, with_stored
+from cnn.darknet.numbers import Weighted, file_numbers, filter_numbers, holds_bias, stored_weights, with_stored
 from cnn.exported.network import Exported, make_exported, read_exported
 from cnn.exported.seed import seeded_arrays
 from cnn.exported.topology_file import read_topology
@@ -40,7 +40,7 @@ def names() -> tuple[str, ...]:
 def topology_file(name: str) -> Path:
     """Return NAME.cfg, or NAME.json for a network quantised by training; raise ChoiceError for an unknown name."""
     place = folder(name)
-    return _beside(place, name, "cfg") or place / f"{name}.json"
+    return _file_next_to(place, name, "cfg") or place / f"{name}.json"
 
 
 def folder(name: str) -> Path:
@@ -52,7 +52,7 @@ def folder(name: str) -> Path:
 
 def weights_file(name: str) -> Path | None:
     """Return the file with the trained weights of a built-in network; None if there is no such file."""
-    return _beside(folder(name), name, "weights") or _beside(folder(name), name, "npz")
+    return _file_next_to(folder(name), name, "weights") or _file_next_to(folder(name), name, "npz")
 
 
 def has_numbers(name: str) -> bool:
@@ -63,7 +63,7 @@ def has_numbers(name: str) -> bool:
 def labels_file(name: str) -> Path | None:
     """Return the file with the class names of a built-in network; None if there is no such file."""
     source = LABELS_OF.get(name, name)
-    return _beside(folder(source), source, "names")
+    return _file_next_to(folder(source), source, "names")
 
 
 def load(name: str, seed: int | None = None) -> Network:
@@ -82,7 +82,7 @@ def load(name: str, seed: int | None = None) -> Network:
     place = folder(name)
     if topology_file(name).suffix == ".json":
         return load_exported(name, seed).network
-    weights, labels = _beside(place, name, "weights"), labels_file(name)
+    weights, labels = _file_next_to(place, name, "weights"), labels_file(name)
     if seed is not None:
         return read_darknet(place / f"{name}.cfg", None, labels, weight_source=seeded(seed))
     if weights is None:
@@ -106,7 +106,7 @@ def load_exported(name: str, seed: int | None = None) -> Exported:
     if topology.suffix != ".json":
         reason = "it was not quantised by training, so it has no integers"
         raise UnsupportedError(f"the built-in network {name!r}", reason, remedy="quantise it")
-    return load_exported_file(topology, _beside(topology.parent, name, "npz"), seed)
+    return load_exported_file(topology, _file_next_to(topology.parent, name, "npz"), seed)
 
 
 def load_exported_file(topology: Path, weights: Path | None, seed: int | None = None) -> Exported:
@@ -127,7 +127,7 @@ def load_exported_file(topology: Path, weights: Path | None, seed: int | None = 
     return read_exported(topology, weights)
 
 
-def _beside(place: Path, name: str, ending: str) -> Path | None:
+def _file_next_to(place: Path, name: str, ending: str) -> Path | None:
     path = place / f"{name}.{ending}"
     return path if path.is_file() else None
 
@@ -161,7 +161,9 @@ def _seed_node(node: Node, random: np.random.Generator) -> Node:
     stored = stored_weights(op)
     if stored is not None:
         op = with_stored(op, _weights(stored.shape, random))
-    bias = for_all(op, _uniform(once(op, op.bias).size, -0.5, 0.3, random)) if holds_bias(op) else op.bias
+    bias = (
+        filter_numbers(op, _uniform(file_numbers(op, op.bias).size, -0.5, 0.3, random)) if holds_bias(op) else op.bias
+    )
     return replace(node, op=replace(op, bias=bias, batch_norm=norm))
 
 
@@ -190,11 +192,16 @@ def _batch_norm(op: Weighted, reads_picture: bool, random: np.random.Generator) 
         return None
     # The values of a picture have a spread of about 1/4, and the values of a layer a spread of about 1.
     spread = 0.25 if reads_picture else 1.0
-    filters = once(op, op.bias).size
+    filters = file_numbers(op, op.bias).size
     scale = _uniform(filters, 0.8, 1.6, random)
     mean = _uniform(filters, -0.3 * spread, 0.3 * spread, random)
     variance = _uniform(filters, 0.5 * spread**2, 2 * spread**2, random)
-    return BatchNorm(for_all(op, scale), for_all(op, mean), for_all(op, variance), op.batch_norm.epsilon)
+    return BatchNorm(
+        filter_numbers(op, scale),
+        filter_numbers(op, mean),
+        filter_numbers(op, variance),
+        op.batch_norm.epsilon,
+    )
 
 
 def _uniform(count: int, low: float, high: float, random: np.random.Generator) -> FloatArray:

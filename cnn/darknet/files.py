@@ -29,7 +29,7 @@ from boards.errors import (
 from cnn.darknet.cfg import MAX_CFG_BYTES, file_label, parse_cfg, read_text
 from cnn.darknet.graph import DARKNET_EPSILON
 from cnn.darknet.layers import build_layers, parameter_count
-from cnn.darknet.numbers import Weighted, for_all, holds_bias, once, stored_weights, with_stored
+from cnn.darknet.numbers import Weighted, file_numbers, filter_numbers, holds_bias, stored_weights, with_stored
 from cnn.maps import FloatArray
 from cnn.network import Network, Node
 from cnn.ops import BatchNorm, Convolution, Dense, Detection, TopK
@@ -224,7 +224,7 @@ def _fill_node(node: Node, reader: _Reader) -> Node:
     op = node.op
     if not isinstance(op, (Convolution, Dense)):
         return node
-    bias = for_all(op, reader.take(once(op, op.bias), "biases", node)) if holds_bias(op) else op.bias
+    bias = filter_numbers(op, reader.take(file_numbers(op, op.bias), "biases", node)) if holds_bias(op) else op.bias
     if isinstance(op, Convolution):
         norm = _take_norm(op, reader, node)
         op = _take_weights(op, reader, node)
@@ -243,13 +243,18 @@ def _take_norm(op: Weighted, reader: _Reader, node: Node) -> BatchNorm | None:
     norm = op.batch_norm
     if norm is None:
         return None
-    scale = reader.take(once(op, norm.scale), "scales", node)
-    mean = reader.take(once(op, norm.mean), "means", node)
-    variance = reader.take(once(op, norm.variance), "variances", node)
+    scale = reader.take(file_numbers(op, norm.scale), "scales", node)
+    mean = reader.take(file_numbers(op, norm.mean), "means", node)
+    variance = reader.take(file_numbers(op, norm.variance), "variances", node)
     if variance.min() < 0:
         where, remedy = f"{reader.file}: {node.place}", "check that the file belongs to this cfg"
         raise RangeError("a variance", float(variance.min()), low=0, where=where, remedy=remedy)
-    return replace(norm, scale=for_all(op, scale), mean=for_all(op, mean), variance=for_all(op, variance))
+    return replace(
+        norm,
+        scale=filter_numbers(op, scale),
+        mean=filter_numbers(op, mean),
+        variance=filter_numbers(op, variance),
+    )
 
 
 def write_darknet_weights(network: Network) -> bytes:
@@ -268,7 +273,9 @@ def _arrays(node: Node) -> tuple[FloatArray, ...]:
     if not isinstance(op, (Convolution, Dense)):
         return ()
     norm, stored = op.batch_norm, stored_weights(op)
-    bias = (once(op, op.bias),) if holds_bias(op) else ()
-    numbers = tuple(once(op, each) for each in (norm.scale, norm.mean, norm.variance)) if norm is not None else ()
+    bias = (file_numbers(op, op.bias),) if holds_bias(op) else ()
+    numbers = (
+        tuple(file_numbers(op, each) for each in (norm.scale, norm.mean, norm.variance)) if norm is not None else ()
+    )
     weights = () if stored is None else (stored,)
     return (*bias, *numbers, *weights) if isinstance(op, Convolution) else (*bias, *weights, *numbers)

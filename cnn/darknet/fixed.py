@@ -10,7 +10,7 @@ from cnn.darknet.graph import DARKNET_EPSILON, DarknetLayers
 from cnn.maps import Padding, Shape
 from cnn.ops import BatchNorm, Convolution, Dense, Stored
 
-ITSELF = Stored(itself=True)
+ITSELF = Stored(is_implied=True)
 MOST_IN_A_ROW = 1 << 12
 """Limit for the values of a [reorg] with ``extra``, whose layer has a weight per pair of an input and an output."""
 
@@ -22,7 +22,7 @@ def batch_norm(layers: DarknetLayers, section: Section) -> DarknetLayers:
     norm = BatchNorm(zeros, zeros, zeros, DARKNET_EPSILON)
     weights = np.ones((channels, 1, 1, 1), np.float32)
     op = Convolution(weights, zeros, norm, 1, Padding(), channels, "linear", ITSELF)
-    return layers.grown(section, "norm", op, layers.shape)
+    return layers.with_node(section, "norm", op, layers.shape)
 
 
 def lengthened(layers: DarknetLayers, section: Section) -> DarknetLayers:
@@ -36,4 +36,4 @@ def lengthened(layers: DarknetLayers, section: Section) -> DarknetLayers:
         what = f"the number of values that extra={extra} of [reorg] puts in a row"
         raise RangeError(what, outputs, high=MOST_IN_A_ROW, where=section.source_of("extra"))
     op = Dense(np.eye(outputs, values, dtype=np.float32), np.zeros(outputs, np.float32), None, "linear", ITSELF)
-    return layers.grown(section, "flat", op, Shape(outputs, 1, 1))
+    return layers.with_node(section, "flat", op, Shape(outputs, 1, 1))

@@ -67,7 +67,7 @@ class DarknetLayers:
         """Return the next unused node name with this stem: conv1, conv2 …"""
         return f"{stem}{1 + sum(node.name.rstrip('0123456789') == stem for node in self.nodes)}"
 
-    def grown(self, section: Section, stem: str, op: Op, shape: Shape, *inputs: int) -> DarknetLayers:
+    def with_node(self, section: Section, stem: str, op: Op, shape: Shape, *inputs: int) -> DarknetLayers:
         """Return the network with one more node, which is the output of the next darknet layer.
 
         Args:
@@ -89,7 +89,7 @@ class DarknetLayers:
             return self
         function, parameters = DARKNET_FUNCTIONS[activation]
         op = Activate(function, parameters or FUNCTIONS[function].defaults)
-        larger = self.grown(section, function, op, self.shape)
+        larger = self.with_node(section, function, op, self.shape)
         return replace(larger, layers=(*self.layers[:-1], larger.last))
 
     def alias(self, index: int) -> DarknetLayers:

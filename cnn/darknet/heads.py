@@ -51,12 +51,12 @@ def _softmax(layers: DarknetLayers, section: Section) -> DarknetLayers:
             subjects, reason = ("spatial=1", f"groups={groups}"), "a softmax of each position is over all channels"
             raise ConflictError(subjects, reason, where=section.source_of("groups"))
         op = Segmentation((), layers.shape.channels, True)
-        return layers.grown(section, "segmentation", op, layers.shape)
+        return layers.with_node(section, "segmentation", op, layers.shape)
     values = layers.shape.values
     if values % groups:
         required = f"a divisor of {values} values"
         raise InvalidValueError(section.name_of("groups"), groups, required, where=section.source_of("groups"))
-    return layers.grown(section, "softmax", Softmax(groups), layers.shape)
+    return layers.with_node(section, "softmax", Softmax(groups), layers.shape)
 
 
 def _cooled(layers: DarknetLayers, section: Section) -> DarknetLayers:
@@ -67,7 +67,7 @@ def _cooled(layers: DarknetLayers, section: Section) -> DarknetLayers:
         raise RangeError(what, temperature, 1 / MOST_TEMPERATURE, MOST_TEMPERATURE, where=where)
     if temperature == 1:
         return layers
-    return layers.grown(section, "affine", Activate("affine", (1 / temperature, 0.0)), layers.shape)
+    return layers.with_node(section, "affine", Activate("affine", (1 / temperature, 0.0)), layers.shape)
 
 
 def region(layers: DarknetLayers, section: Section) -> DarknetLayers:
@@ -94,7 +94,7 @@ def cells(layers: DarknetLayers, section: Section) -> DarknetLayers:
             where=section.source,
             remedy=f"set its output={op.channels}",
         )
-    return layers.grown(section, "cells", op, layers.shape)
+    return layers.with_node(section, "cells", op, layers.shape)
 
 
 def gaussian_yolo(layers: DarknetLayers, section: Section) -> DarknetLayers:
@@ -163,4 +163,4 @@ def _detection(
             where=section.source_of("classes"),
             remedy=f"set filters={op.channels} of the layer before it",
         )
-    return layers.grown(section, "gaussian" if kind is GaussianYolo else section.kind, op, layers.shape)
+    return layers.with_node(section, "gaussian" if kind is GaussianYolo else section.kind, op, layers.shape)

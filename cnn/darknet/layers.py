@@ -26,7 +26,7 @@ from cnn.darknet.graph import (
     layer_index,
     require_layer,
 )
-from cnn.darknet.numbers import holds_bias, once, stored_weights
+from cnn.darknet.numbers import file_numbers, holds_bias, stored_weights
 from cnn.darknet.strides import Pair, convolved, pooled, strides_of
 from cnn.dilation import covered
 from cnn.limits import MAX_CHANNELS, MAX_KERNEL, MAX_LAYERS, MAX_MAPS, MAX_SIDE, MAX_WEIGHTS, MAX_WINDOW
@@ -114,7 +114,7 @@ def scaled(layers: DarknetLayers, section: Section) -> DarknetLayers:
     if each and out.height * out.width > 1:
         op = Upsample(out.height, across=out.width if out.width != out.height else 0)
         layers, last = _grown(layers, section, "upsample", op, out, last)
-    larger = layers.grown(section, "multiply", Multiply(fused(activation)), out, last, index)
+    larger = layers.with_node(section, "multiply", Multiply(fused(activation)), out, last, index)
     return replace(larger, layers=(*larger.layers[:count], larger.last)).activated(section, activation)
 
 
@@ -136,14 +136,14 @@ def crop(layers: DarknetLayers, section: Section) -> DarknetLayers:
     layers = replace(layers, nodes=(cropped,))
     if section.integer("noadjust", 0, 0, 1):
         return layers.alias(0)
-    return layers.grown(section, "affine", Activate("affine", (2.0, -1.0)), cropped.shape)
+    return layers.with_node(section, "affine", Activate("affine", (2.0, -1.0)), cropped.shape)
 
 
 def _grown(
     layers: DarknetLayers, section: Section, stem: str, op: Op, shape: Shape, *inputs: int
 ) -> tuple[DarknetLayers, int]:
     """Append a node to the network being built; return the network and the node's index."""
-    larger = layers.grown(section, stem, op, shape, *inputs)
+    larger = layers.with_node(section, stem, op, shape, *inputs)
     return larger, larger.last
 
 
@@ -175,13 +175,13 @@ def parameter_count(node: Node) -> int:
         return 0
     stored = stored_weights(op)
     biases = 4 if op.batch_norm is not None else int(holds_bias(op))
-    return (0 if stored is None else int(stored.size)) + int(once(op, op.bias).size) * biases
+    return (0 if stored is None else int(stored.size)) + int(file_numbers(op, op.bias).size) * biases
 
 
 def _weights_of(node: Node) -> int:
     """Return how many numbers a node has in the weights file or in memory, the greater of the two."""
     op = node.op
-    held = int(op.weights.size) if isinstance(op, Convolution) and not op.stored.itself else 0
+    held = int(op.weights.size) if isinstance(op, Convolution) and not op.stored.is_implied else 0
     return max(parameter_count(node), held)
 
 
@@ -249,7 +249,7 @@ def _convolution(layers: DarknetLayers, section: Section) -> DarknetLayers:
     op = Convolution(weights, _zeros(filters), norm, 1, sides, groups, fused(activation), stored, dilation=dilation)
     layer = len(layers.layers)
     if stored.signs:
-        layers = layers.grown(section, "sign", Activate("sign"), layers.shape)
+        layers = layers.with_node(section, "sign", Activate("sign"), layers.shape)
     larger = convolved(layers, section, op, strides, replace(shape, channels=filters))
     return replace(larger, layers=(*larger.layers[:layer], larger.last)).activated(section, activation)
 
@@ -290,7 +290,7 @@ def _max_pool(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
 
 def _average_pool(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    return layers.grown(section, "average", AveragePool(), Shape(layers.shape.channels, 1, 1))
+    return layers.with_node(section, "average", AveragePool(), Shape(layers.shape.channels, 1, 1))
 
 
 def _connected(layers: DarknetLayers, section: Section) -> DarknetLayers:
@@ -298,7 +298,7 @@ def _connected(layers: DarknetLayers, section: Section) -> DarknetLayers:
     activation = section.choice("activation", "logistic", CHOICES)
     weights = _zeros(outputs, layers.shape.values)
     op = Dense(weights, _zeros(outputs), _batch_norm(section, outputs), fused(activation))
-    return layers.grown(section, "dense", op, Shape(outputs, 1, 1)).activated(section, activation)
+    return layers.with_node(section, "dense", op, Shape(outputs, 1, 1)).activated(section, activation)
 
 
 def _route(layers: DarknetLayers, section: Section) -> DarknetLayers:
@@ -313,7 +313,7 @@ def _route(layers: DarknetLayers, section: Section) -> DarknetLayers:
         required = f"a divisor of {joined.shape.channels} channels"
         raise InvalidValueError(section.name_of("groups"), groups, required, where=section.source_of("groups"))
     shape = replace(joined.shape, channels=channels)
-    sliced = joined.grown(section, "slice", Slice(group * channels, channels), shape)
+    sliced = joined.with_node(section, "slice", Slice(group * channels, channels), shape)
     return replace(sliced, layers=(*layers.layers, len(sliced.nodes) - 1))
 
 
@@ -323,7 +323,7 @@ def _joined(layers: DarknetLayers, section: Section, indices: tuple[int, ...]) -
         what, where = "the maps that [route] joins", section.source_of("layers")
         raise ShapeError(what, listed(shapes), "one height and width", where=where)
     shape = replace(shapes[0], channels=sum(shape.channels for shape in shapes))
-    return layers.grown(section, "route", Concat(), shape, *indices)
+    return layers.with_node(section, "route", Concat(), shape, *indices)
 
 
 def _reorg(layers: DarknetLayers, section: Section) -> DarknetLayers:
@@ -345,7 +345,7 @@ def _reorganised(layers: DarknetLayers, section: Section, order: str) -> Darknet
         required = f"a divisor of height and width{square} of {shape}"
         raise InvalidValueError(section.name_of("stride"), stride, required, where=section.source_of("stride"))
     smaller = Shape(shape.channels * stride**2, shape.height // stride, shape.width // stride)
-    return layers.grown(section, "reorg", Reorg(stride, order), smaller)
+    return layers.with_node(section, "reorg", Reorg(stride, order), smaller)
 
 
 def _upsample(layers: DarknetLayers, section: Section) -> DarknetLayers:
@@ -353,7 +353,7 @@ def _upsample(layers: DarknetLayers, section: Section) -> DarknetLayers:
     scale = section.number("scale", 1.0)
     shape = layers.shape
     larger = Shape(shape.channels, shape.height * stride, shape.width * stride)
-    return layers.grown(section, "upsample", Upsample(stride, scale), larger)
+    return layers.with_node(section, "upsample", Upsample(stride, scale), larger)
 
 
 def _shortcut(layers: DarknetLayers, section: Section) -> DarknetLayers:
@@ -367,7 +367,7 @@ def _shortcut(layers: DarknetLayers, section: Section) -> DarknetLayers:
     activation = section.choice("activation", "linear", CHOICES)
     if layers.nodes[index].shape != layers.shape:
         return unequal_sum(layers, section, index, activation)
-    added = layers.grown(section, "add", Add(fused(activation)), layers.shape, layers.last, index)
+    added = layers.with_node(section, "add", Add(fused(activation)), layers.shape, layers.last, index)
     return added.activated(section, activation)
 
 

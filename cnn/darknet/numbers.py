@@ -14,10 +14,10 @@ Weighted = Convolution | Dense
 
 def stored_weights(op: Weighted) -> FloatArray | None:
     """Return the part of a layer's weights that a darknet weights file stores, in the file's shape; None if none."""
-    if op.stored.itself:
+    if op.stored.is_implied:
         return None
-    step, weights = op.stored.step, once(op, op.weights)
-    if op.stored.places:
+    step, weights = op.stored.step, file_numbers(op, op.weights)
+    if op.stored.copies:
         rows, columns = op.stored.window
         weights = weights[:, :, : rows * step : step, : columns * step : step]
     return weights
@@ -26,24 +26,24 @@ def stored_weights(op: Weighted) -> FloatArray | None:
 def with_stored(op: Weighted, stored: FloatArray) -> Weighted:
     """Return the layer with all weights expanded from the part that a darknet weights file stores (copies, signs)."""
     weights = _signs(stored) if op.stored.signs else stored
-    if op.stored.places:
+    if op.stored.copies:
         larger, step = np.zeros(op.weights.shape, np.float32), op.stored.step
         rows, columns = (side * step for side in op.stored.window)
-        for number, (row, column) in enumerate(op.stored.places):
+        for number, (row, column) in enumerate(op.stored.copies):
             filters = slice(number * len(weights), (number + 1) * len(weights))
             larger[filters, :, row : row + rows : step, column : column + columns : step] = weights
         weights = larger
     return replace(op, weights=weights)
 
 
-def once(op: Weighted, numbers: FloatArray) -> FloatArray:
+def file_numbers(op: Weighted, numbers: FloatArray) -> FloatArray:
     """Return numbers per filter as a weights file stores them: once, even if the layer has shifted filter copies."""
-    return numbers[: len(numbers) // max(1, len(op.stored.places))]
+    return numbers[: len(numbers) // max(1, len(op.stored.copies))]
 
 
-def for_all(op: Weighted, numbers: FloatArray) -> FloatArray:
+def filter_numbers(op: Weighted, numbers: FloatArray) -> FloatArray:
     """Return numbers per filter of a layer: a weights file's numbers, repeated for each shifted copy of the filters."""
-    return np.tile(numbers, len(op.stored.places)) if op.stored.places else numbers
+    return np.tile(numbers, len(op.stored.copies)) if op.stored.copies else numbers
 
 
 def holds_bias(op: Weighted) -> bool:
@@ -51,7 +51,7 @@ def holds_bias(op: Weighted) -> bool:
 
     It does unless the layer has implied weights and no batch norm; its biases are then 0.
     """
-    return not op.stored.itself or op.batch_norm is not None
+    return not op.stored.is_implied or op.batch_norm is not None
 
 
 def _signs(weights: FloatArray) -> FloatArray:

@@ -50,16 +50,16 @@ def convolved(layers: DarknetLayers, section: Section, op: Convolution, strides:
     """
     down, across = strides
     if down == across:
-        return layers.grown(section, "conv", replace(op, stride=down), outputs)
+        return layers.with_node(section, "conv", replace(op, stride=down), outputs)
     if op.groups > 1:
         step = gcd(down, across)
         rows, columns, padding = _dense(layers.shape, op.window, step, op.padding)
         plain = replace(op, stride=step, padding=padding)
-        larger = layers.grown(section, "conv", plain, Shape(outputs.channels, rows, columns))
-        picked = _picked(larger, section, (down // step, across // step), outputs)
+        larger = layers.with_node(section, "conv", plain, Shape(outputs.channels, rows, columns))
+        picked = _append_subsampling(larger, section, (down // step, across // step), outputs)
         return replace(picked, layers=(*layers.layers, picked.last))
     blocks = _Blocks(section, strides, op.window, outputs)
-    filters, each, places = outputs.channels, op.weights.shape[1], len(blocks.places)
+    filters, each, places = outputs.channels, op.weights.shape[1], len(blocks.window_starts)
     zeros = np.broadcast_to(np.float32(0), (filters * places,))
     norm = op.batch_norm and replace(op.batch_norm, scale=zeros, mean=zeros, variance=zeros)
     larger_op = replace(
@@ -69,11 +69,11 @@ def convolved(layers: DarknetLayers, section: Section, op: Convolution, strides:
         batch_norm=norm,
         stride=blocks.step,
         padding=blocks.padding(layers.shape, op.padding),
-        stored=replace(op.stored, places=blocks.places, window=op.weights.shape[2:], step=max(op.dilation)),
+        stored=replace(op.stored, copies=blocks.window_starts, window=op.weights.shape[2:], step=max(op.dilation)),
         dilation=(1, 1),
     )
-    larger = layers.grown(section, "conv", larger_op, replace(blocks.each, channels=filters * places))
-    spread = _spread(larger, section, blocks, outputs)
+    larger = layers.with_node(section, "conv", larger_op, replace(blocks.plane, channels=filters * places))
+    spread = _append_interleaving(larger, section, blocks, outputs)
     return replace(spread, layers=(*layers.layers, spread.last))
 
 
@@ -81,11 +81,11 @@ def pooled(layers: DarknetLayers, section: Section, op: MaxPool, strides: Pair, 
     """Append the layers of a max pool whose row and column strides may differ, as one darknet layer."""
     step = gcd(*strides)
     if strides == (step, step):
-        return layers.grown(section, "pool", replace(op, stride=step), outputs)
+        return layers.with_node(section, "pool", replace(op, stride=step), outputs)
     rows, columns, padding = _dense(layers.shape, op.window, step, op.padding)
     plain = replace(op, stride=step, padding=padding)
-    larger = layers.grown(section, "pool", plain, Shape(outputs.channels, rows, columns))
-    picked = _picked(larger, section, (strides[0] // step, strides[1] // step), outputs)
+    larger = layers.with_node(section, "pool", plain, Shape(outputs.channels, rows, columns))
+    picked = _append_subsampling(larger, section, (strides[0] // step, strides[1] // step), outputs)
     return replace(picked, layers=(*layers.layers, picked.last))
 
 
@@ -97,8 +97,8 @@ class _Blocks:
         rows: Rows of a block.
         columns: Columns of a block.
         window: Rows and columns of a window that covers the shifted windows of all positions of a block.
-        places: The row and column at which the window of each position of a block starts in ``window``.
-        each: The shape of the map with one position of every block.
+        window_starts: The row and column at which the window of each position of a block starts in ``window``.
+        plane: The shape of the map with one position of every block.
     """
 
     def __init__(self, section: Section, strides: Pair, window: Pair, outputs: Shape) -> None:
@@ -108,8 +108,8 @@ class _Blocks:
         if max(self.window) > MAX_KERNEL:
             what = f"a side of the window for strides of {down} rows and {across} columns"
             raise RangeError(what, max(self.window), high=MAX_KERNEL, where=section.source)
-        self.places = tuple((i * down, j * across) for i, j in product(range(self.rows), range(self.columns)))
-        self.each = replace(outputs, height=-(-outputs.height // self.rows), width=-(-outputs.width // self.columns))
+        self.window_starts = tuple((i * down, j * across) for i, j in product(range(self.rows), range(self.columns)))
+        self.plane = replace(outputs, height=-(-outputs.height // self.rows), width=-(-outputs.width // self.columns))
 
     def padding(self, before: Shape, around: Padding) -> Padding:
         """Return the padding that the enlarged windows of the blocks need.
@@ -117,8 +117,8 @@ class _Blocks:
         before: The shape of the input.
         around: The padding of the operation, whose top and left sides are kept.
         """
-        bottom = self.step * (self.each.height - 1) + self.window[0] - around.top - before.height
-        right = self.step * (self.each.width - 1) + self.window[1] - around.left - before.width
+        bottom = self.step * (self.plane.height - 1) + self.window[0] - around.top - before.height
+        right = self.step * (self.plane.width - 1) + self.window[1] - around.left - before.width
         return Padding(around.top, around.left, max(0, bottom), max(0, right))
 
 
@@ -131,33 +131,33 @@ def _dense(before: Shape, window: Pair, step: int, around: Padding) -> tuple[int
     return rows, columns, Padding(around.top, around.left, max(0, bottom), max(0, right))
 
 
-def _picked(layers: DarknetLayers, section: Section, steps: Pair, outputs: Shape) -> DarknetLayers:
+def _append_subsampling(layers: DarknetLayers, section: Section, steps: Pair, outputs: Shape) -> DarknetLayers:
     """Append layers that keep every n-th row and column of the last node's map (subsampling)."""
     blocks, source, before = _Blocks(section, steps, (1, 1), outputs), layers.last, layers.shape
     zeros, nodes = np.zeros(outputs.channels, np.float32), []
-    for row, column in blocks.places:
+    for row, column in blocks.window_starts:
         weights = np.zeros((outputs.channels, 1, *blocks.window), np.float32)
         weights[:, :, row, column] = 1
         padding = blocks.padding(before, NO_PADDING)
         op = Convolution(weights, zeros, None, blocks.step, padding, outputs.channels, "linear", ITSELF)
-        layers = layers.grown(section, "pick", op, blocks.each, source)
+        layers = layers.with_node(section, "pick", op, blocks.plane, source)
         nodes.append(layers.last)
     if len(nodes) > 1:
-        joined = replace(blocks.each, channels=outputs.channels * len(nodes))
-        layers = layers.grown(section, "route", Concat(), joined, *nodes)
-    return _spread(layers, section, blocks, outputs)
+        joined = replace(blocks.plane, channels=outputs.channels * len(nodes))
+        layers = layers.with_node(section, "route", Concat(), joined, *nodes)
+    return _append_interleaving(layers, section, blocks, outputs)
 
 
-def _spread(layers: DarknetLayers, section: Section, blocks: _Blocks, outputs: Shape) -> DarknetLayers:
+def _append_interleaving(layers: DarknetLayers, section: Section, blocks: _Blocks, outputs: Shape) -> DarknetLayers:
     """Append layers that interleave the outputs computed per position of a block, and cut surplus rows and columns."""
     if blocks.rows * blocks.columns > 1:
         spread = DepthToSpace(blocks.rows, blocks.columns)
-        rows, columns = blocks.each.height * blocks.rows, blocks.each.width * blocks.columns
-        layers = layers.grown(section, "depth_to_space", spread, Shape(outputs.channels, rows, columns))
+        rows, columns = blocks.plane.height * blocks.rows, blocks.plane.width * blocks.columns
+        layers = layers.with_node(section, "depth_to_space", spread, Shape(outputs.channels, rows, columns))
     window = (layers.shape.height - outputs.height + 1, layers.shape.width - outputs.width + 1)
     if window == (1, 1):
         return layers
     weights, zeros = np.zeros((outputs.channels, 1, *window), np.float32), np.zeros(outputs.channels, np.float32)
     weights[:, :, 0, 0] = 1
     op = Convolution(weights, zeros, None, 1, NO_PADDING, outputs.channels, "linear", ITSELF)
-    return layers.grown(section, "pick", op, outputs)
+    return layers.with_node(section, "pick", op, outputs)

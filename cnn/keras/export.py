@@ -20,10 +20,10 @@ from cnn.keras.layers import (
     channels_last,
     cropped,
     normalised,
+    passthrough,
     repeated,
     reshaped,
     resized,
-    same,
 )
 from cnn.keras.operations import HOME, operation
 from cnn.onnx.file import load_onnx
@@ -37,7 +37,7 @@ AUGMENTED = ("Brightness", "Contrast", "Flip", "Rotation", "Shear", "Translation
 
 LAYERS: dict[str, Writer] = {
     **COMPUTING,
-    **{f"Random{kind}": same for kind in AUGMENTED},
+    **{f"Random{kind}": passthrough for kind in AUGMENTED},
     "Average": averaged,
     "Cropping1D": cropped,
     "Cropping2D": cropped,

@@ -224,7 +224,7 @@ def whole_pool(kind: str) -> Writer:
     return write
 
 
-def joined(kind: str) -> Writer:
+def elementwise(kind: str) -> Writer:
     """Return the function that writes a Keras Add, Subtract, Multiply, Maximum or Minimum as ONNX operators."""
 
     def write(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
@@ -279,7 +279,7 @@ def rescaled(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     return graph.put("Add", [name, graph.constant(layer.offset)], layer.name)
 
 
-def same(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
+def passthrough(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:
     """Return the input of a Keras layer that computes nothing in a trained model, such as Dropout."""
     return inputs[0]
 
@@ -388,24 +388,26 @@ LAYERS: dict[str, Writer] = {
     **{f"GlobalMaxPooling{sides}": whole_pool("GlobalMaxPool") for sides in _SIDES},
     **{f"GlobalAveragePooling{sides}": whole_pool("GlobalAveragePool") for sides in _SIDES},
     **{f"ZeroPadding{sides}": padded for sides in _SIDES},
-    **{f"SpatialDropout{sides}": same for sides in _SIDES},
-    **dict.fromkeys(("Dropout", "GaussianNoise", "GaussianDropout", "AlphaDropout", "ActivityRegularization"), same),
+    **{f"SpatialDropout{sides}": passthrough for sides in _SIDES},
+    **dict.fromkeys(
+        ("Dropout", "GaussianNoise", "GaussianDropout", "AlphaDropout", "ActivityRegularization"), passthrough
+    ),
     "Activation": function,
-    "Add": joined("Add"),
+    "Add": elementwise("Add"),
     "BatchNormalization": batch_norm,
     "Concatenate": concatenated,
     "Dense": dense,
     "ELU": elu,
     "Flatten": flattened,
     "LeakyReLU": leaky,
-    "Maximum": joined("Max"),
-    "Minimum": joined("Min"),
-    "Multiply": joined("Mul"),
+    "Maximum": elementwise("Max"),
+    "Minimum": elementwise("Min"),
+    "Multiply": elementwise("Mul"),
     "PReLU": sloped,
     "ReLU": relu,
     "Rescaling": rescaled,
     "Softmax": softmax,
-    "Subtract": joined("Sub"),
+    "Subtract": elementwise("Sub"),
     "UpSampling2D": enlarged,
 }
 """The function that writes each layer, by the name of the layer's class. cnn.keras.export adds further layers."""

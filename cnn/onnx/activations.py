@@ -38,14 +38,14 @@ def activation(layers: Layers, operation: OnnxOperation) -> Layers:
     """Read an ONNX activation operator, such as Relu: put it into the layer before it or append a layer for it."""
     function = ACTIVATIONS[operation.kind](layers, operation)
     source = layers.map(operation)
-    node, alone = layers.nodes[source.node], layers.alone(operation)
+    node, alone = layers.nodes[source.node], layers.can_merge(operation)
     if function.function == "relu" and (_name_of(node.op) in NEVER_BELOW_0 or _cut_at_0(layers, source)):
         return layers.with_values(operation, source)
     if function.function in FUSED:
         return _fused(layers, operation, function.function)
     if function.function == "tanh" and alone and node.op == Activate("softplus"):
         return layers.changed(operation, source, Activate("tanh_softplus"))
-    larger = layers.grown(operation, function.function, function, node.shape, source.node)
+    larger = layers.with_node(operation, function.function, function, node.shape, source.node)
     return larger.with_values(operation, Map(len(layers.nodes), source.shape))
 
 
@@ -53,17 +53,17 @@ def _fused(layers: Layers, operation: OnnxOperation, name: str) -> Layers:
     """Put an activation into the layer before it or, if that is not possible, into a new identity convolution."""
     source = layers.map(operation)
     node = layers.nodes[source.node]
-    if layers.alone(operation) and isinstance(node.op, SUMS) and node.op.activation == "linear":
+    if layers.can_merge(operation) and isinstance(node.op, SUMS) and node.op.activation == "linear":
         return layers.changed(operation, source, replace(node.op, activation=name))
     if name == "relu" and _takes_relu(layers, source.node):
         assert isinstance(node.op, SUMS)
         return layers.changed(operation, source, replace(node.op, activation=name))
     if layers.type_of(source.node) is not None:
-        return layers.grown(operation, "cut", _TABLES[name], node.shape, source.node).with_values(
+        return layers.with_node(operation, "cut", _TABLES[name], node.shape, source.node).with_values(
             operation, Map(len(layers.nodes), source.shape)
         )
     pointwise = replace(bare_convolution(None, node.shape.channels), activation=name)
-    return layers.grown(operation, "conv", pointwise, node.shape, source.node).with_values(
+    return layers.with_node(operation, "conv", pointwise, node.shape, source.node).with_values(
         operation, Map(len(layers.nodes), source.shape)
     )
 
@@ -103,11 +103,11 @@ def gated(layers: Layers, operation: OnnxOperation) -> Layers | None:
         gate_type = layers.mark(gate.node).type
         if gate_type is not None:
             product = Activate(GATES[node.op.function], node.op.parameters)
-            larger = layers.grown(operation, product.function, product, node.shape, source.node)
+            larger = layers.with_node(operation, product.function, product, node.shape, source.node)
             index = len(layers.nodes)
             named = larger.with_values(operation, Map(index, source.shape))
             return named.marked(index, Mark(gate=gate_type))
-        if layers.alone(operation, position):
+        if layers.can_merge(operation, position):
             function = GATES[node.op.function]
             return layers.changed(operation, gate, replace(node.op, function=function), function)
     return None
@@ -140,10 +140,10 @@ def looked_up(layers: Layers, operation: OnnxOperation) -> Layers:
     require(in_table, ShapeError("its table", values.shape, f"an entry for each of {x.size:,} integers"))
     clear = float(np.abs(places - index - 0.5).max()) < CLEAR
     require(clear, "an integer would be looked up between two entries of the table")
-    layers = layers.worked_out(8 * x.size)
+    layers = layers.with_bytes_spent(8 * x.size)
     op = Activate("interpolated", (float(x[0]), type_.scale, *values[index.astype(np.int64)].tolist()))
     bare = replace(operation, inputs=operation.inputs[:1])
-    larger = layers.grown(bare, "lookup", op, node.shape, source.node)
+    larger = layers.with_node(bare, "lookup", op, node.shape, source.node)
     return larger.with_values(operation, Map(len(layers.nodes), source.shape))
 
 

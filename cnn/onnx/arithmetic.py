@@ -13,7 +13,7 @@ from cnn.maps import FloatArray, Padding, Shape
 from cnn.onnx.activations import activation, gated
 from cnn.onnx.graph import Array, OnnxOperation, require
 from cnn.onnx.layers import Layers, Map, bare_convolution
-from cnn.onnx.quantised.linear import grown
+from cnn.onnx.quantised.linear import with_conversion
 from cnn.onnx.quantised.mark import Mark
 from cnn.ops import Add, BatchNorm, Convolution, Dense, Multiply, Upsample
 
@@ -62,7 +62,7 @@ def affine(layers: Layers, operation: OnnxOperation, source: Map, gain: FloatArr
     if op is None:
         shape = node if is_number else layers.shape_of(source)  # a single number fits every view of the map
         pointwise, index = replace(bare_convolution(gain, channels), bias=offset), len(layers.nodes)
-        larger = layers.grown(operation, "conv", pointwise, shape, source.node)
+        larger = layers.with_node(operation, "conv", pointwise, shape, source.node)
         larger = larger.with_values(operation, Map(index, source.shape, last=source.last)) if is_number else larger
         if layers.type_of(source.node) is None or larger.mark(index).scale is not None:
             return larger
@@ -75,7 +75,7 @@ def affine(layers: Layers, operation: OnnxOperation, source: Map, gain: FloatArr
         norm = BatchNorm(unit, np.zeros(channels, np.float32) - op.bias, unit, 0.0)
         op = replace(op, batch_norm=norm, bias=np.zeros(channels, np.float32))
     if norm is None:
-        layers = layers.worked_out(op.weights.nbytes)
+        layers = layers.with_bytes_spent(op.weights.nbytes)
         weights = op.weights * gain.reshape(-1, *(1,) * (op.weights.ndim - 1))
     else:
         weights, norm = op.weights, replace(norm, scale=norm.scale * gain)
@@ -107,7 +107,7 @@ def _changes_nothing(op: Convolution | Dense) -> bool:
 def _open(layers: Layers, operation: OnnxOperation, source: Map) -> Convolution | Dense | None:
     """Return the convolution or dense layer before the operation if it may take in a gain and an offset; else None."""
     op = layers.nodes[source.node].op
-    if isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation):
+    if isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.can_merge(operation):
         return op
     return None
 
@@ -162,9 +162,9 @@ def _product(layers: Layers, operation: OnnxOperation, first: int, second: int) 
         type_ = layers.type_of(index)
         if type_ is not None and type_.zero_point:
             wider = TensorType(DataType(type_.datatype.bits + 1, True), type_.scale)
-            layers, index = grown(layers, operation, _whole(layers, index), wider), len(layers.nodes)
+            layers, index = with_conversion(layers, operation, _whole(layers, index), wider), len(layers.nodes)
         factors.append(index)
-    return layers.grown(operation, "multiply", Multiply("linear"), layers.nodes[first].shape, *factors)
+    return layers.with_node(operation, "multiply", Multiply("linear"), layers.nodes[first].shape, *factors)
 
 
 def _whole(layers: Layers, index: int) -> Map:
@@ -198,10 +198,10 @@ def _repeated(layers: Layers, operation: OnnxOperation, index: int, joint: Shape
     """Append a layer that broadcasts a map: one value per channel to every position, or one channel to all."""
     if layers.nodes[index].shape.channels == joint.channels:
         op = Upsample(joint.height, across=joint.width if joint.width != joint.height else 0)
-        return layers.grown(operation, "upsample", op, joint, index)
+        return layers.with_node(operation, "upsample", op, joint, index)
     weights, bias = np.ones((joint.channels, 1, 1, 1), np.float32), np.zeros(joint.channels, np.float32)
     convolution = Convolution(weights, bias, None, 1, Padding(), 1, "linear")
-    return _typed(layers.grown(operation, "conv", convolution, joint, index), layers.type_of(index))
+    return _typed(layers.with_node(operation, "conv", convolution, joint, index), layers.type_of(index))
 
 
 def _typed(layers: Layers, target: TensorType | None) -> Layers:
@@ -217,7 +217,7 @@ def _negative(layers: Layers, operation: OnnxOperation, index: int) -> tuple[Lay
     """
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
     op = bare_convolution(np.full(shape.channels, -1, np.float32), shape.channels)
-    larger = layers.grown(operation, "conv", op, shape, index)
+    larger = layers.with_node(operation, "conv", op, shape, index)
     mirrored = None if type_ is None else replace(type_, zero_point=-1 - type_.zero_point)
     if mirrored is not None and not mirrored.datatype.signed:  # pixels: the result needs a sign bit
         mirrored = TensorType(DataType(mirrored.datatype.bits + 1, True), mirrored.scale)
@@ -225,7 +225,7 @@ def _negative(layers: Layers, operation: OnnxOperation, index: int) -> tuple[Lay
 
 
 def _sum(layers: Layers, operation: OnnxOperation, first: int, second: int, activation: str = "linear") -> Layers:
-    return layers.grown(operation, "add", Add(activation), layers.nodes[first].shape, first, second)
+    return layers.with_node(operation, "add", Add(activation), layers.nodes[first].shape, first, second)
 
 
 def total(layers: Layers, operation: OnnxOperation) -> Layers:
@@ -310,7 +310,7 @@ def _of_one_type(
     scale = (high - low) / (datatype.high - datatype.low)
     target, brought = TensorType(datatype, scale, round(datatype.low - low / scale)), []
     for index in maps:
-        layers, index = grown(layers, operation, _whole(layers, index), target), len(layers.nodes)
+        layers, index = with_conversion(layers, operation, _whole(layers, index), target), len(layers.nodes)
         brought.append(index)
     return layers, brought, target
 
@@ -336,10 +336,10 @@ def sloped(layers: Layers, operation: OnnxOperation) -> Layers:
     plain = bare_convolution(slopes, shape.channels)
     beyond = replace(bare_convolution(np.abs(1 - slopes), shape.channels), activation="relu")
     for op in (plain, beyond):
-        layers = _typed(layers.grown(bare, "conv", op, shape, source.node), part)
+        layers = _typed(layers.with_node(bare, "conv", op, shape, source.node), part)
     if float(slopes.max()) > 1:
         signs = bare_convolution(np.where(slopes > 1, np.float32(-1), np.float32(1)), shape.channels)
-        layers = _typed(layers.grown(bare, "conv", signs, shape, index + 1), part)
+        layers = _typed(layers.with_node(bare, "conv", signs, shape, index + 1), part)
     return _sum(layers, bare, index, len(layers.nodes) - 1)
 
 

@@ -70,7 +70,7 @@ GUESSED = "a constant has one number for each index of its last side, and no ope
 """The reason for taking the last side of the input as its channels if no operator shows the order."""
 
 
-def why_last(
+def channels_last_reason(
     operations: Iterable[OnnxOperation], name: str, rank: int, opset: int, constants: Mapping[str, Sequence[int]]
 ) -> str:
     """Return the reason to take the last side of the network's input as its channels, a clause; "" if there is none.
@@ -335,7 +335,7 @@ def _matrix(layers: Layers, operation: OnnxOperation) -> Layers:
     grid = rows.reshape(shape.height, shape.width, shape.channels, -1)
     rows = grid.transpose(2, 0, 1, 3).reshape(matrix.T.shape if turned else matrix.shape)
     overrides: Overrides = {operation.inputs[0]: first_of(source), operation.inputs[1]: rows.T if turned else rows}
-    layers = layers.worked_out(matrix.nbytes)
+    layers = layers.with_bytes_spent(matrix.nbytes)
     result = dense(replace(layers, values={**layers.values, **overrides}), operation)
     return _turned_back(layers, result, operation, overrides, None)
 
@@ -346,10 +346,10 @@ def _pointwise(layers: Layers, operation: OnnxOperation, source: Map, matrix: Ar
     fits = weights.shape[1] == shape.channels == source.shape[-1] and min(weights.shape) > 0
     required = f"a row for each channel, the last side of {source.shape}, and at least one column"
     require(fits, ShapeError("the matrix", matrix.shape, required))
-    layers = layers.worked_out(4 * weights.size)
+    layers = layers.with_bytes_spent(4 * weights.size)
     kernel = np.ascontiguousarray(weights)[:, :, None, None]
     op = Convolution(kernel, np.zeros(len(kernel), np.float32), None, 1, Padding(), 1, "linear")
-    larger = layers.grown(operation, "conv", op, replace(shape, channels=len(kernel)), source.node)
+    larger = layers.with_node(operation, "conv", op, replace(shape, channels=len(kernel)), source.node)
     product = Map(len(layers.nodes), (*source.shape[:-1], len(kernel)), last=True)
     return larger.with_values(operation, product)
 

@@ -63,7 +63,7 @@ def constants_of(layers: Layers, operation: OnnxOperation) -> tuple[Array, ...] 
     arrays = [value for value in values if isinstance(value, np.ndarray)]
     if not arrays or any(isinstance(value, Map) for value in values):
         return None
-    return (arrays[0],) if operation.kind == "Identity" else _worked_out(layers.opset, operation, values)
+    return (arrays[0],) if operation.kind == "Identity" else _evaluated(layers.opset, operation, values)
 
 
 def _sides(operation: OnnxOperation, source: Map) -> Array:
@@ -84,7 +84,7 @@ def _given(operation: OnnxOperation) -> Array:
     return value
 
 
-def _worked_out(opset: int, operation: OnnxOperation, values: Sequence[Any]) -> tuple[Array, ...]:
+def _evaluated(opset: int, operation: OnnxOperation, values: Sequence[Any]) -> tuple[Array, ...]:
     require(operation.kind in WORKED_OUT, "it cannot be computed from constants; simplify the file (onnxsim, qonnx)")
     arrays = [value for value in values if isinstance(value, np.ndarray)]
     kinds = {array.dtype.kind for array in arrays} | {_cast_kind(operation)}

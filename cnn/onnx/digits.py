@@ -34,14 +34,14 @@ class Moves:
     reason: str
     named: str
 
-    def viewed(self, sides: Sequence[int]) -> Moves | None:
+    def split_at_view(self, sides: Sequence[int]) -> Moves | None:
         """Return the reordering with its mixed-radix index digits split at the reordered tensor's ``sides``, or None.
 
         None if the digits cannot be split so.
         """
         return self._aligned(sides, moved=True)
 
-    def of_source(self, sides: Sequence[int]) -> Moves | None:
+    def split_at_source(self, sides: Sequence[int]) -> Moves | None:
         """Return the reordering with its mixed-radix index digits split at the ``sides`` of the map before it,
         or None."""
         return self._aligned(sides, moved=False)
@@ -81,7 +81,7 @@ class Moves:
     def transposed(self, sides: Sequence[int], order: Sequence[int]) -> Moves | None:
         """Return this reordering followed by a Transpose of its tensor, viewed with ``sides``; None if they do not
         match."""
-        moves = self.viewed(sides)
+        moves = self.split_at_view(sides)
         if moves is None:
             return None
         groups, left = [], list(moves.order)
@@ -92,7 +92,7 @@ class Moves:
             groups.append(group)
         return replace(moves, order=tuple(number for axis in order for number in groups[axis]))
 
-    def joined(self) -> Moves:
+    def merged(self) -> Moves:
         """Return the reordering with the fewest index digits: those adjacent both before and after it are merged."""
         runs: list[list[int]] = []
         for number in self.order:
@@ -105,7 +105,7 @@ class Moves:
         return replace(self, parts=parts, order=tuple(ranks.index(run) for run in range(len(runs))))
 
 
-def of_map(sides: Sequence[int], reason: str, named: str) -> Moves:
+def identity_reordering(sides: Sequence[int], reason: str, named: str) -> Moves:
     """Return the identity reordering of a map viewed with these sides, to which Transposes can be added."""
     parts = tuple(side for side in sides if side > 1)
     return Moves(parts, tuple(range(len(parts))), reason, named)

@@ -35,7 +35,7 @@ from cnn.darknet.cfg import file_label
 from cnn.limits import MAX_CHANNELS, MAX_SIDE, MAX_WEIGHTS
 from cnn.onnx import annotated_input
 from cnn.onnx.annotation import annotations_of, check_constants
-from cnn.onnx.channels_last import why_last
+from cnn.onnx.channels_last import channels_last_reason
 from cnn.onnx.graph import Array, Graph, OnnxOperation
 
 # Model-local functions, which some exporters write for modules: each call is replaced by the function's operators.
@@ -196,7 +196,7 @@ def open_model(path: Path, size: tuple[int, int] | None = None, cuts: Sequence[s
     """
     onnx, label = load_onnx(), file_label(path)
     model = parsed(_bytes(path), label)
-    _bring_inside(onnx, model, path)
+    _load_external_data(onnx, model, path)
     if size is not None:
         source = _input(model, label)
         sides, names = source.type.tensor_type.shape.dim, [value.name for value in model.graph.output]
@@ -277,7 +277,7 @@ def _why_last(model: Any, operations: Sequence[OnnxOperation], label: str) -> st
         if isinstance(value, np.ndarray) and operation.outputs:
             sides[operation.outputs[0]] = value.shape
     rank = len(source.type.tensor_type.shape.dim)
-    return why_last(operations, source.name, rank, _opset(model, label), sides)
+    return channels_last_reason(operations, source.name, rank, _opset(model, label), sides)
 
 
 def parsed(data: bytes, label: str) -> Any:
@@ -363,7 +363,7 @@ SEVERAL_A_BYTE = {"int4": 2, "uint4": 2, "float4_e2m1fn": 2, "int2": 4, "uint2":
 """Number of values that the file packs into one byte, by data type. numpy uses one byte per value."""
 
 
-def _bring_inside(onnx: Any, model: Any, path: Path) -> None:
+def _load_external_data(onnx: Any, model: Any, path: Path) -> None:
     """Read the external data of all initialisers into the model."""
     outside = [tensor for tensor in model.graph.initializer if tensor.data_location == onnx.TensorProto.EXTERNAL]
     places = [_place(onnx, tensor, path) for tensor in outside]

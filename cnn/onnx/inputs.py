@@ -57,7 +57,7 @@ def grey_last(sides: Sequence[int]) -> InputView:
     return InputView(Shape(1, *sides[1:3]), last=True)
 
 
-def read_as(layers: Layers, operation: OnnxOperation, sides: Sequence[int]) -> InputView | None:
+def revealed_view(layers: Layers, operation: OnnxOperation, sides: Sequence[int]) -> InputView | None:
     """Return the other image shape of the network's input that this operation reveals; None if it reveals none.
 
     sides: The shape of the input in the file.
@@ -77,7 +77,7 @@ def _of_view(layers: Layers, operation: OnnxOperation, value: Map, sides: Sequen
         turned = len(view) == 4 and view[3] > 1 and operation.attributes.get("perm") == to_first(4)
         other = not value.last and turned and Shape(*view[1:]) != node
         return _checked(InputView(Shape(view[3], *view[1:3]), last=True), layers) if other else None
-    if not tells(layers, operation):
+    if not depends_on_channels(layers, operation):
         return None
     if len(view) == 2 and is_grey_last(sides) and node == Shape(*sides[1:]):
         return _checked(grey_last(sides), layers)
@@ -87,7 +87,7 @@ def _of_view(layers: Layers, operation: OnnxOperation, value: Map, sides: Sequen
     return _checked(grey if grey.shape == map_shape(view) else InputView(map_shape(view)), layers)
 
 
-def tells(layers: Layers, operation: OnnxOperation) -> bool:
+def depends_on_channels(layers: Layers, operation: OnnxOperation) -> bool:
     """Return whether the result of an operation depends on which side of its input is the channels.
 
     It does not if the operation only views the values with other sides, or applies one function to all of them.
@@ -188,7 +188,7 @@ def _each(what: str, values: tuple[float, ...], channels: int, subject: str) -> 
     return values * channels if len(values) == 1 else values
 
 
-def put_in_front(model: Any, preprocessing: Preprocessing, label: str, shape: Shape) -> None:
+def prepend_normalisation(model: Any, preprocessing: Preprocessing, label: str, shape: Shape) -> None:
     """Insert operators for the image's normalisation at the front of an ONNX protocol buffer, which is changed.
 
     Args:

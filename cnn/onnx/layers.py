@@ -231,7 +231,7 @@ class Layers:
         """Return the tensor or constant named ``name``; None if no operation has computed it yet."""
         return self.values[name] if name in self.values else self.constants.get(name)
 
-    def alone(self, operation: OnnxOperation, position: int = 0) -> bool:
+    def can_merge(self, operation: OnnxOperation, position: int = 0) -> bool:
         """Return whether the operation can be merged into the layer before it, which nothing else reads.
 
         It may if nothing else reads the layer's output and the file does not give this output a quantised type.
@@ -245,7 +245,7 @@ class Layers:
         names = [name for name, value in values if isinstance(value, Map) and value.node == index]
         return all(self.readers[name] == 1 for name in names)
 
-    def grown(self, operation: OnnxOperation, stem: str, op: Op, shape: Shape, *inputs: int) -> Layers:
+    def with_node(self, operation: OnnxOperation, stem: str, op: Op, shape: Shape, *inputs: int) -> Layers:
         """Return the network with a node appended that computes the operation's output.
 
         Args:
@@ -305,7 +305,7 @@ class Layers:
         ):
             require(1 <= got <= most, RangeError(what, got, 1, most))
 
-    def worked_out(self, size: int) -> Layers:
+    def with_bytes_spent(self, size: int) -> Layers:
         """Return the network with its remaining budget of bytes for computed arrays reduced by ``size``.
 
         The limit stops a small file from making the reader compute very large arrays.

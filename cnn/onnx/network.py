@@ -34,7 +34,16 @@ from cnn.onnx.file import graph_of, open_model, parsed
 from cnn.onnx.graph import Graph, OnnxOperation, RefusedError, named, require
 from cnn.onnx.heads import NamedHead, heads_inside, lost_heads, read_heads, recognised, with_heads, with_metadata
 from cnn.onnx.in_turn import in_turn
-from cnn.onnx.inputs import InputView, Preprocessing, grey_last, is_grey_last, is_open, put_in_front, read_as, tells
+from cnn.onnx.inputs import (
+    InputView,
+    Preprocessing,
+    depends_on_channels,
+    grey_last,
+    is_grey_last,
+    is_open,
+    prepend_normalisation,
+    revealed_view,
+)
 from cnn.onnx.layers import (
     EACH_WORKED_OUT,
     MOST_WORKED_OUT,
@@ -49,7 +58,7 @@ from cnn.onnx.layers import (
 )
 from cnn.onnx.operators import BUILDERS as FLOATS
 from cnn.onnx.operators import Builder, unknown
-from cnn.onnx.pads import put_around
+from cnn.onnx.pads import append_padding
 from cnn.onnx.patterns import (
     FUSED_CONV,
     FUSED_GEMM,
@@ -61,14 +70,14 @@ from cnn.onnx.patterns import (
     with_parts,
     with_thresholds,
 )
-from cnn.onnx.quantised.annotated import noted, scales_of, with_types
+from cnn.onnx.quantised.annotated import scales_of, with_datatypes, with_types
 from cnn.onnx.quantised.cast import check_reader, with_integers
 from cnn.onnx.quantised.clips import with_clips_behind
 from cnn.onnx.quantised.integers import integer_network, with_float_forms
 from cnn.onnx.quantised.operators import INTEGERS
 from cnn.onnx.quantised.patterns import with_channel_scales, with_quants
 from cnn.onnx.quantised.qonnx import QONNX
-from cnn.onnx.reordering import in_order, settled, spread
+from cnn.onnx.reordering import append_crop, append_reordering, spread
 from cnn.onnx.tails import steps_of, with_tail
 from cnn.ops import Convolution, Dense, Input, Output
 from cnn.quantized import QuantizedNetwork
@@ -163,7 +172,7 @@ def preprocessed(data: bytes, name: str, preprocessing: Preprocessing) -> OnnxNe
     label = f"{name}.onnx"
     model = parsed(data, label)
     heads = heads_inside(model, label)
-    put_in_front(model, preprocessing, label, read_model(model, label, name, heads).network.input_shape)
+    prepend_normalisation(model, preprocessing, label, read_model(model, label, name, heads).network.input_shape)
     return replace(read_model(model, label, name, heads), data=with_metadata(model, heads))
 
 
@@ -293,11 +302,11 @@ def _walked(graph: Graph, label: str, picture: InputView, settled_input: bool = 
     refusals: list[SystolicError] = []
     for operation in graph.operations:
         try:
-            seen = read_as(layers, operation, graph.shape) if may_differ else None
+            seen = revealed_view(layers, operation, graph.shape) if may_differ else None
             if seen is not None:
                 return seen
             with np.errstate(all="ignore"):  # Layers refuses weights that are not finite
-                layers = noted(_taken(layers, operation), operation, graph.annotations)
+                layers = with_datatypes(_taken(layers, operation), operation, graph.annotations)
         except SystolicError as error:  # the walk continues, to report the faults of all operations together
             refusal = named(error, operation)
             with_host = with_tail(layers, operation, refusal)
@@ -322,7 +331,7 @@ def _taken(layers: Layers, operation: OnnxOperation) -> Layers:
     require(not any(isinstance(layers.value(name), Tail) for name in inputs), "its input is computed on the host")
     if operation.kind not in (*MOVES, "Shape"):
         for name in inputs:
-            layers = in_order(layers, name)
+            layers = append_reordering(layers, name)
     holds_integers = check_reader(layers, operation)
     computed = _read(layers, operation, inputs)
     return computed if layers.lowest is None else with_integers(computed, operation, holds_integers)
@@ -335,7 +344,7 @@ def _read(layers: Layers, operation: OnnxOperation, inputs: Sequence[str]) -> La
     """
     last = channels_last.reads_last(layers, operation)
     cropped = layers if operation.kind == "Slice" else _cropped(layers, inputs)
-    if tells(layers, operation):
+    if depends_on_channels(layers, operation):
         for name in inputs:
             cropped = spread(cropped, name)
     passes = operation.kind in TAKE_PADDING or (last and operation.kind == "Transpose")
@@ -347,7 +356,7 @@ def _in_order(layers: Layers, names: Iterable[str]) -> Layers:
     """Append layers that reorder the values of these tensors as postponed Transposes require, if layers can."""
     for name in names:
         with suppress(RefusedError):  # then the host reorders the values
-            layers = in_order(layers, name)
+            layers = append_reordering(layers, name)
     return layers
 
 
@@ -365,7 +374,7 @@ def _surrounded(layers: Layers, names: Iterable[str]) -> Walk:
 def _cropped(layers: Layers, names: Iterable[str]) -> Layers:
     """Append layers for the postponed crops (Slices of rows and columns) of these tensors."""
     for name in names:
-        layers = settled(layers, name)
+        layers = append_crop(layers, name)
     return layers
 
 
@@ -381,7 +390,7 @@ def _computed(layers: Layers, operation: OnnxOperation, last: bool) -> Layers:
     constants = constants_of(layers, operation)
     if constants is not None:
         new_bytes = sum(array.nbytes for array in constants if array.base is None)
-        return _scaled(layers, operation).worked_out(new_bytes).with_values(operation, *constants)
+        return _scaled(layers, operation).with_bytes_spent(new_bytes).with_values(operation, *constants)
     return _builder(operation)(layers, operation)
 
 
@@ -396,7 +405,7 @@ def _padded(layers: Layers, names: Iterable[str], kind: str = "") -> Layers:
         value = layers.value(name)
         takes_in = isinstance(value, Map) and value.edge and kind == "MaxPool"
         if isinstance(value, Map) and value.padding != NO_PADDING and not takes_in:
-            layers = put_around(layers, name)
+            layers = append_padding(layers, name)
     return layers
 
 
@@ -405,7 +414,7 @@ def _with_edges(layers: Layers, names: Iterable[str]) -> Layers:
     for name in names:
         value = layers.value(name)
         if isinstance(value, Map) and value.edge:
-            layers = put_around(layers, name)
+            layers = append_padding(layers, name)
     return layers
 
 
@@ -477,7 +486,7 @@ def _with_ends(graph: Graph, layers: Layers) -> tuple[Layers, tuple[NamedOutput,
         for node in maps:
             if node in read and node not in ends:  # a tensor with several names is one output of the accelerator
                 leaves = OnnxOperation(name, "output", (name,), (), {})
-                layers = layers.grown(leaves, "output", Output(), layers.nodes[node].shape, node)
+                layers = layers.with_node(leaves, "output", Output(), layers.nodes[node].shape, node)
                 ends[node] = len(layers.nodes) - 1
         outputs.append(NamedOutput(name, tuple(layers.nodes[ends.get(node, node)].name for node in maps), steps))
     return layers, tuple(outputs)

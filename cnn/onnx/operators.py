@@ -33,7 +33,7 @@ from cnn.onnx.sliding import (
     convolved,
     inside_map,
     planar,
-    slid,
+    slide_of,
 )
 from cnn.onnx.transposed import transposed_convolution
 from cnn.ops import Convolution, Dense, Softmax
@@ -66,7 +66,7 @@ def convolution(layers: Layers, operation: OnnxOperation) -> Layers:
     check_pair("dilations", dilations)
     check_size(window)
     reach = [(side - 1) * step + 1 for side, step in zip(window, dilations, strict=True)]
-    slide = slid(layers, operation, source, reach)
+    slide = slide_of(layers, operation, source, reach)
     weights, slide = inside_map(weights, dilations, slide)
     check_sides(slide.window)
     rows, columns = weights.shape[2:]
@@ -94,7 +94,7 @@ def dense(layers: Layers, operation: OnnxOperation) -> Layers:
     fits = source.shape == (1, inputs) and inputs == values
     require(fits, ShapeError("its input", source.shape, f"one row of {inputs} values, the rows of the matrix"))
     op = Dense(np.ascontiguousarray(matrix.T), broadcast(bias, outputs), None, "linear")
-    larger = layers.grown(operation, "dense", op, Shape(outputs, 1, 1), source.node)
+    larger = layers.with_node(operation, "dense", op, Shape(outputs, 1, 1), source.node)
     return larger.with_values(operation, Map(len(layers.nodes), (1, outputs)))
 
 
@@ -127,7 +127,7 @@ def softmax_of(layers: Layers, operation: OnnxOperation, source: Map) -> Layers:
     """Append a softmax over the channels of the tensor ``source``, which are its side 1."""
     shape = layers.positions_of(source)
     op = Softmax(each=shape.height * shape.width > 1, logarithm=operation.kind == "LogSoftmax")
-    larger = layers.grown(operation, "softmax", op, shape, source.node)
+    larger = layers.with_node(operation, "softmax", op, shape, source.node)
     return larger.with_values(operation, Map(len(layers.nodes), source.shape))
 
 

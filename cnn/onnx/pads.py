@@ -19,7 +19,7 @@ from cnn.onnx.arithmetic import affine
 from cnn.onnx.graph import OnnxOperation, require, whole_numbers
 from cnn.onnx.layers import NO_PADDING, Layers, Map, first_of, last_of
 from cnn.onnx.shapes import integers, position_of
-from cnn.onnx.sliding import joined
+from cnn.onnx.sliding import add_paddings
 from cnn.ops import PAD_MODES, Convolution, Pad
 from cnn.ops.moving import most_repeated
 
@@ -46,16 +46,16 @@ def padded(layers: Layers, operation: OnnxOperation) -> Layers:
     number = operation.number("value", 0.0) if value is None else layers.scalar(operation, 2)
     around = _sides_of(layers, operation, len(source.shape))
     if number == 0:
-        return layers.with_values(operation, replace(source, padding=joined(source.padding, around)))
+        return layers.with_values(operation, replace(source, padding=add_paddings(source.padding, around)))
     require(bool(np.isfinite(number)), InvalidValueError("the padding value", number, "finite"))
     if source.padding != NO_PADDING:
-        layers = put_around(layers, operation.inputs[0])
+        layers = append_padding(layers, operation.inputs[0])
     bare, (name,) = replace(operation, inputs=operation.inputs[:1]), operation.outputs
     less = np.full(1, -number, np.float32)
     layers = affine(layers, bare, layers.map(bare), np.ones(1, np.float32), less)
     smaller = layers.value(name)
     assert isinstance(smaller, Map)
-    return put_around(layers.with_values(operation, replace(smaller, padding=around)), name, number)
+    return append_padding(layers.with_values(operation, replace(smaller, padding=around)), name, number)
 
 
 def _with_edges(layers: Layers, operation: OnnxOperation, source: Map, mode: str) -> Layers:
@@ -66,7 +66,7 @@ def _with_edges(layers: Layers, operation: OnnxOperation, source: Map, mode: str
     least = min(around.sides)
     require(least >= 0, RangeError("padding", least, low=0))
     if source.padding != NO_PADDING:
-        layers = put_around(layers, operation.inputs[0])
+        layers = append_padding(layers, operation.inputs[0])
         source = layers.padded(operation)
     (name,) = operation.outputs
     waiting = layers.with_values(operation, replace(source, padding=around, edge=True))
@@ -86,17 +86,17 @@ def _repeated(layers: Layers, name: str, mode: str) -> Layers:
         most = min(MAX_KERNEL, most_repeated(mode, length)) if mode == "edge" else most_repeated(mode, length)
         require(max(front, back) <= most, RangeError("padding", max(front, back), 0, most))
     operation, node = OnnxOperation("", "Pad", (name,), (name,), {}), source.node
-    for sides in _in_turn(around, mode):
+    for sides in _padding_steps(around, mode):
         rows, columns = sides.top + sides.bottom, sides.left + sides.right
         shape = Shape(shape.channels, shape.height + rows, shape.width + columns)
-        layers = layers.grown(operation, "pad", Pad(sides, mode), shape, node)
+        layers = layers.with_node(operation, "pad", Pad(sides, mode), shape, node)
         node = len(layers.nodes) - 1
     surrounded = layers.value(name)
     assert isinstance(surrounded, Map)
     return layers.with_values(operation, last_of(surrounded)) if value.last else layers
 
 
-def _in_turn(around: Padding, mode: str) -> tuple[Padding, ...]:
+def _padding_steps(around: Padding, mode: str) -> tuple[Padding, ...]:
     """Return the padding of each layer of a Pad: all sides in one or, to limit copies, rows before columns."""
     rows, columns = around.top + around.bottom, around.left + around.right
     if mode == "wrap" or (1 + rows) * (1 + columns) <= MOST_COPIES:
@@ -118,7 +118,7 @@ def _sides_of(layers: Layers, operation: OnnxOperation, rank: int) -> Padding:
     return Padding(top, west, bottom, east)
 
 
-def put_around(layers: Layers, name: str, number: float = 0.0) -> Layers:
+def append_padding(layers: Layers, name: str, number: float = 0.0) -> Layers:
     """Append a layer that does the postponed padding of the tensor ``name``.
 
     For zeros it is a depthwise convolution whose kernel has a single weight of 1.
@@ -146,7 +146,7 @@ def put_around(layers: Layers, name: str, number: float = 0.0) -> Layers:
     op = Convolution(weights, bias, None, 1, window, shape.channels, "linear")
     larger = Shape(shape.channels, shape.height + rows - 1, shape.width + columns - 1)
     operation = OnnxOperation("", "Pad", (name,), (name,), {})
-    layers = layers.grown(operation, "pad", op, larger, source.node)
+    layers = layers.with_node(operation, "pad", op, larger, source.node)
     surrounded = layers.value(name)
     assert isinstance(surrounded, Map)
     return layers.with_values(operation, last_of(surrounded)) if value.last else layers

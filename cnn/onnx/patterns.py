@@ -194,10 +194,10 @@ class _Values:
         if name not in self._known:
             self._known[name] = None  # for tensors that depend on themselves, and for more parts than a GELU has
             if len(self._known) <= 3 * MOST_PARTS:
-                self._known[name] = self._worked_out(name)
+                self._known[name] = self._evaluate(name)
         return self._known[name]
 
-    def _worked_out(self, name: str) -> Doubles | None:
+    def _evaluate(self, name: str) -> Doubles | None:
         constant = _number_of(self._constants.get(name))
         operation = self._producers.get(name)
         if constant is not None or operation is None:

@@ -23,12 +23,12 @@ from cnn.onnx.sliding import (
     check_size,
     convolved,
     dilated,
-    inside,
     pads_of,
     planar,
     pool_of,
-    slid,
-    weighed,
+    scale_borders,
+    share_inside_map,
+    slide_of,
 )
 from cnn.ops import AveragePool, Concat, Convolution, DepthToSpace, Input, MaxPool, Reorg
 
@@ -37,7 +37,7 @@ from cnn.ops import AveragePool, Concat, Convolution, DepthToSpace, Input, MaxPo
 
 
 @dataclass(frozen=True)
-class Picks:
+class Subsampling:
     """A subsampling along one side of a map: pixels at regular steps, or weighted means of neighbours.
 
     Attributes:
@@ -55,11 +55,11 @@ class Picks:
     shares: tuple[Fraction, ...] = (Fraction(1),)
 
     @classmethod
-    def from_places(cls, places: Array, length: int) -> Picks | None:
+    def from_pixels(cls, pixels: Array, length: int) -> Subsampling | None:
         """Return the subsampling that takes these pixels; None if they are not at regular, increasing steps."""
-        step = int(places[1] - places[0]) if len(places) > 1 else 1
-        regular = step >= 1 and bool((np.diff(places) == step).all())
-        return cls(length, int(places[0]), step, len(places)) if regular else None
+        step = int(pixels[1] - pixels[0]) if len(pixels) > 1 else 1
+        regular = step >= 1 and bool((np.diff(pixels) == step).all())
+        return cls(length, int(pixels[0]), step, len(pixels)) if regular else None
 
     @property
     def window(self) -> int:
@@ -79,7 +79,9 @@ class Picks:
         return Fraction(1, lcm(*(share.denominator for share in self.shares)))
 
 
-def picked(layers: Layers, operation: OnnxOperation, index: int, rows: Picks, columns: Picks) -> Layers:
+def append_subsampling(
+    layers: Layers, operation: OnnxOperation, index: int, rows: Subsampling, columns: Subsampling
+) -> Layers:
     """Append a layer that subsamples rows and columns of a node's output; it computes the operation's output."""
     if rows.count == 1 or columns.count == 1:  # any step fits a side with a single result
         step = columns.step if rows.count == 1 else rows.step
@@ -91,8 +93,8 @@ def picked(layers: Layers, operation: OnnxOperation, index: int, rows: Picks, co
     bare, source = replace(operation, inputs=operation.inputs[:1]), index
     computes = isinstance(layers.nodes[source].op, Input)  # a layer that reads the input must be a convolution
     if window == (1, 1) and rows.step == columns.step and not computes:
-        return layers.grown(bare, "pool", MaxPool(1, rows.step, NO_PADDING), smaller, source)
-    layers = layers.worked_out(4 * shape.channels * window[0] * window[1])
+        return layers.with_node(bare, "pool", MaxPool(1, rows.step, NO_PADDING), smaller, source)
+    layers = layers.with_bytes_spent(4 * shape.channels * window[0] * window[1])
     weights = np.outer(rows.weights, columns.weights)
     kernel = np.array(np.broadcast_to(weights, (shape.channels, 1, *window)), np.float32)
     op = Convolution(kernel, np.zeros(shape.channels, np.float32), None, 1, NO_PADDING, shape.channels, "linear")
@@ -124,7 +126,7 @@ class PooledSide:
         stride: The stride of the operation.
         front: Pixels of padding before the input.
         outputs: Outputs of the operation.
-        whole: Whether the outputs of stride 1 are computed even if ``stride`` is a multiple of ``step``.
+        all_outputs: Whether the outputs of stride 1 are computed even if ``stride`` is a multiple of ``step``.
     """
 
     length: int
@@ -133,54 +135,54 @@ class PooledSide:
     stride: int
     front: int
     outputs: int
-    whole: bool = False
+    all_outputs: bool = False
 
     @property
-    def alone(self) -> bool:
+    def is_single_phase(self) -> bool:
         """Return whether all outputs read the same phase (every d-th pixel of the input for dilation d)."""
-        return not self.whole and self.stride % self.step == 0
+        return not self.all_outputs and self.stride % self.step == 0
 
     @property
     def inner_stride(self) -> int:
         """The stride of the dense pools of the phases."""
-        return self.stride // self.step if self.alone else 1
+        return self.stride // self.step if self.is_single_phase else 1
 
     @property
-    def _places(self) -> int:
+    def _pooled_outputs(self) -> int:
         """The number of outputs that the pools of all phases compute together, some of which may be dropped."""
-        return self.outputs if self.alone else (self.outputs - 1) * self.stride + 1
+        return self.outputs if self.is_single_phase else (self.outputs - 1) * self.stride + 1
 
     @property
     def phases(self) -> int:
         """The number of phases (maps of every d-th pixel for dilation d) that are pooled."""
-        return 1 if self.alone else min(self.step, self._places)
+        return 1 if self.is_single_phase else min(self.step, self._pooled_outputs)
 
     @property
-    def each(self) -> int:
+    def outputs_per_phase(self) -> int:
         """The number of outputs of the pool of each phase."""
-        return -(-self._places // self.phases)
+        return -(-self._pooled_outputs // self.phases)
 
     @property
-    def even(self) -> bool:
+    def has_equal_phases(self) -> bool:
         """Return whether all phases have the same length and padding, so that one pool can read them as channels."""
         divided = self.phases == self.step and self.length % self.step == 0 and self.front % self.step == 0
-        return divided and self._reach - self.front // self.step >= self.length // self.step
+        return divided and self._read_pixels - self.front // self.step >= self.length // self.step
 
     @property
-    def _reach(self) -> int:
+    def _read_pixels(self) -> int:
         """The number of pixels, padding included, that the pool of a phase reads."""
-        return self.inner_stride * (self.each - 1) + self.window
+        return self.inner_stride * (self.outputs_per_phase - 1) + self.window
 
-    def read(self, phase: int) -> Picks:
+    def read(self, phase: int) -> Subsampling:
         """Return the pixels of the input that the pool of the phase reads, every d-th for dilation d."""
         first, front = (phase - self.front) % self.step, -((phase - self.front) // self.step)
         places = len(range(first, self.length, self.step))
-        return Picks(self.length, first, self.step, min(places, self._reach - front))
+        return Subsampling(self.length, first, self.step, min(places, self._read_pixels - front))
 
     def padding(self, phase: int) -> tuple[int, int]:
         """Return the padding before and after a phase that its pool needs."""
         count, front = self.read(phase).count, -((phase - self.front) // self.step)
-        behind = self._reach - count - front
+        behind = self._read_pixels - count - front
         require(
             count >= 1 and max(front, behind) < self.window,
             f"a part of a pool with a window of {self.window} and a dilation of {self.step} would read only padding",
@@ -188,9 +190,11 @@ class PooledSide:
         return front, behind
 
     @property
-    def crop(self) -> Picks:
+    def crop(self) -> Subsampling:
         """The MaxPool's outputs as a subsampling of the interleaved outputs of all phases."""
-        return Picks(self.phases * self.each, 0, 1 if self.alone else self.stride, self.outputs)
+        return Subsampling(
+            self.phases * self.outputs_per_phase, 0, 1 if self.is_single_phase else self.stride, self.outputs
+        )
 
 
 def dilated_max_pool(
@@ -201,9 +205,9 @@ def dilated_max_pool(
     sides: The height and the width.
     """
     if len({side.inner_stride for side in sides if side.outputs > 1}) > 1:  # a MaxPool layer has a single stride
-        sides = replace(sides[0], whole=True), replace(sides[1], whole=True)
+        sides = replace(sides[0], all_outputs=True), replace(sides[1], all_outputs=True)
     rows, columns = sides
-    if rows.even and columns.even and rows.step == columns.step:
+    if rows.has_equal_phases and columns.has_equal_phases and rows.step == columns.step:
         layers = _of_blocks(layers, operation, index, sides)
     else:
         layers = _of_phases(layers, operation, index, sides)
@@ -211,18 +215,18 @@ def dilated_max_pool(
     if rows.phases * columns.phases > 1:
         spread, shape = DepthToSpace(rows.phases, columns.phases), layers.nodes[last].shape
         larger = Shape(shape.channels // (spread.rows * spread.columns), rows.crop.length, columns.crop.length)
-        layers, last = layers.grown(operation, "depth_to_space", spread, larger, last), last + 1
+        layers, last = layers.with_node(operation, "depth_to_space", spread, larger, last), last + 1
     ours = layers.nodes[last].shape
     if (ours.height, ours.width) == (rows.outputs, columns.outputs):
         return layers
-    return picked(layers, operation, last, rows.crop, columns.crop)
+    return append_subsampling(layers, operation, last, rows.crop, columns.crop)
 
 
 def _of_blocks(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[PooledSide, PooledSide]) -> Layers:
     """Append a space-to-depth layer that makes a dilated MaxPool's phases channels, and one pool of its output."""
     shape, step = layers.nodes[index].shape, sides[0].step
     blocks = Shape(shape.channels * step * step, shape.height // step, shape.width // step)
-    layers = layers.grown(operation, "reorg", Reorg(step, "block"), blocks, index)
+    layers = layers.with_node(operation, "reorg", Reorg(step, "block"), blocks, index)
     return _pool(layers, operation, len(layers.nodes) - 1, sides, (0, 0))
 
 
@@ -233,13 +237,13 @@ def _of_phases(layers: Layers, operation: OnnxOperation, index: int, sides: tupl
     for phase in ((i, j) for i in range(rows.phases) for j in range(columns.phases)):
         for side, number in zip(sides, phase, strict=True):
             side.padding(number)  # raises before layers are appended
-        layers = picked(layers, operation, index, rows.read(phase[0]), columns.read(phase[1]))
+        layers = append_subsampling(layers, operation, index, rows.read(phase[0]), columns.read(phase[1]))
         layers = _pool(layers, operation, len(layers.nodes) - 1, sides, phase)
         pools.append(len(layers.nodes) - 1)
     if len(pools) == 1:
         return layers
     shape = layers.nodes[pools[0]].shape
-    return layers.grown(operation, "route", Concat(), replace(shape, channels=shape.channels * len(pools)), *pools)
+    return layers.with_node(operation, "route", Concat(), replace(shape, channels=shape.channels * len(pools)), *pools)
 
 
 def _pool(
@@ -247,10 +251,10 @@ def _pool(
 ) -> Layers:
     rows, columns = sides
     (top, bottom), (west, east) = rows.padding(phase[0]), columns.padding(phase[1])
-    shape = Shape(layers.nodes[index].shape.channels, rows.each, columns.each)
+    shape = Shape(layers.nodes[index].shape.channels, rows.outputs_per_phase, columns.outputs_per_phase)
     stride = next((side.inner_stride for side in sides if side.outputs > 1), rows.inner_stride)  # one output fits any
     op = pool_of((rows.window, columns.window), stride, Padding(top, west, bottom, east))
-    return layers.grown(operation, "pool", op, shape, index)
+    return layers.with_node(operation, "pool", op, shape, index)
 
 
 # Pools: the greatest value of a window, or the mean.
@@ -271,7 +275,7 @@ def max_pool(layers: Layers, operation: OnnxOperation) -> Layers:
     steps = (steps[0] if window[0] > 1 else 1, steps[1] if window[1] > 1 else 1)
     span = [(places - 1) * step + 1 for places, step in zip(window, steps, strict=True)]
     _check_same(operation, before, window, span)
-    slide = slid(layers, operation, source, span)
+    slide = slide_of(layers, operation, source, span)
     if source.edge:
         _check_edges(operation, source, steps)
     if steps == (1, 1):
@@ -316,12 +320,12 @@ def pooled(layers: Layers, operation: OnnxOperation, source: Map, slide: Slide) 
     stride = slide.stride or gcd(*slide.strides)
     op = pool_of((rows, columns), stride, padding)
     if slide.stride:
-        return layers.grown(operation, "pool", op, shape, source.node)
+        return layers.with_node(operation, "pool", op, shape, source.node)
     height, width = slide.outputs(stride)
-    layers = layers.grown(operation, "pool", op, Shape(shape.channels, height, width), source.node)
+    layers = layers.with_node(operation, "pool", op, Shape(shape.channels, height, width), source.node)
     down, across = (each // stride for each in slide.strides)
-    picks = Picks(height, 0, down, shape.height), Picks(width, 0, across, shape.width)
-    return picked(layers, operation, len(layers.nodes) - 1, *picks)
+    picks = Subsampling(height, 0, down, shape.height), Subsampling(width, 0, across, shape.width)
+    return append_subsampling(layers, operation, len(layers.nodes) - 1, *picks)
 
 
 def global_max(layers: Layers, operation: OnnxOperation) -> Layers:
@@ -351,16 +355,16 @@ def average_pool(layers: Layers, operation: OnnxOperation) -> Layers:
     check_pair("dilations", steps)
     reach = [(side - 1) * step + 1 for side, step in zip(window, steps, strict=True)]
     check_size(reach)
-    layers = layers.worked_out(4 * shape.channels * prod(reach))
+    layers = layers.with_bytes_spent(4 * shape.channels * prod(reach))
     weights = np.full((shape.channels, 1, *window), 1 / (window[0] * window[1]), np.float32)
     weights = dilated(weights, steps)
     _check_same(operation, shape, window, weights.shape[2:])
-    slide, node = slid(layers, operation, source, weights.shape[2:]), source.node
+    slide, node = slide_of(layers, operation, source, weights.shape[2:]), source.node
     op = Convolution(weights, np.zeros(shape.channels, np.float32), None, 1, NO_PADDING, shape.channels, "linear")
     rows, columns = _shares(operation, slide, weights[0, 0])
     averaged = Window(op, slide, Mark(scale=np.array([weights.max()])), "average")
     larger = convolved(layers, replace(operation, inputs=operation.inputs[:1]), node, averaged)
-    return weighed(larger, operation, node, 1 / rows, 1 / columns)
+    return scale_borders(larger, operation, node, 1 / rows, 1 / columns)
 
 
 def _shares(operation: OnnxOperation, slide: Slide, weights: FloatArray) -> tuple[Factors, Factors]:
@@ -374,7 +378,7 @@ def _shares(operation: OnnxOperation, slide: Slide, weights: FloatArray) -> tupl
         # In a dilated kernel only the rows and columns with weights count.
         places = np.asarray(weights.any(axis=1 - axis), dtype=np.float32)
         around = (front[axis], back[axis]) if counted else (0, 0)
-        shares.append(inside(outputs, slide.strides[axis], before - around[0], places, length + sum(around)))
+        shares.append(share_inside_map(outputs, slide.strides[axis], before - around[0], places, length + sum(around)))
     return shares[0], shares[1]
 
 
@@ -385,5 +389,5 @@ def global_average(layers: Layers, operation: OnnxOperation) -> Layers:
 
 def _averaged(layers: Layers, operation: OnnxOperation, source: Map, keep: bool) -> Layers:
     channels = layers.nodes[source.node].shape.channels
-    larger = layers.grown(operation, "average", AveragePool(), Shape(channels, 1, 1), source.node)
+    larger = layers.with_node(operation, "average", AveragePool(), Shape(channels, 1, 1), source.node)
     return larger if keep else larger.with_values(operation, Map(len(layers.nodes), (1, channels)))

@@ -95,8 +95,8 @@ def _mean_of_places(
     shape = layers.nodes[index].shape
     if window == (shape.height, shape.width) and operation.kind == "ReduceMean":
         averaged = replace(shape, height=1, width=1)
-        return layers.grown(operation, "average", AveragePool(), averaged, index), len(layers.nodes)
-    layers = layers.worked_out(4 * shape.channels * prod(window))
+        return layers.with_node(operation, "average", AveragePool(), averaged, index), len(layers.nodes)
+    layers = layers.with_bytes_spent(4 * shape.channels * prod(window))
     return _weighed(layers, operation, index, np.full((shape.channels, 1, *window), 1, np.float32))
 
 
@@ -116,7 +116,7 @@ def _weighed(layers: Layers, operation: OnnxOperation, index: int, weights: Floa
     weights = weights / np.float32(weights[0].size if operation.kind == "ReduceMean" else 1)
     groups = shape.channels // weights.shape[1]
     op = Convolution(weights, np.zeros(len(weights), np.float32), None, 1, NO_PADDING, groups, "linear")
-    layers = layers.grown(operation, "average", op, smaller, index)
+    layers = layers.with_node(operation, "average", op, smaller, index)
     index = len(layers.nodes) - 1
     return layers.marked(index, Mark(scale=np.array([weights.max()]))), index
 
@@ -141,7 +141,7 @@ def _greatest_channel(layers: Layers, operation: OnnxOperation, index: int) -> t
         half, halves = (channels + 1) // 2, []
         for first in (0, channels - half):
             shape = replace(layers.nodes[index].shape, channels=half)
-            layers = layers.grown(operation, "slice", Slice(first, half), shape, index)
+            layers = layers.with_node(operation, "slice", Slice(first, half), shape, index)
             halves.append(len(layers.nodes) - 1)
         layers = extreme_of(layers, replace(operation, kind="Max"), halves)
         index = len(layers.nodes) - 1

@@ -12,10 +12,10 @@ from boards.errors import InvalidValueError, MissingValueError, RangeError
 from cnn.limits import MAX_CHANNELS
 from cnn.maps import Shape
 from cnn.onnx import shapes
-from cnn.onnx.digits import Moves, of_map
+from cnn.onnx.digits import Moves, identity_reordering
 from cnn.onnx.graph import Array, OnnxOperation, RefusedError, require
 from cnn.onnx.layers import Layers, Map, last_of, map_shape
-from cnn.onnx.pools import Picks, picked
+from cnn.onnx.pools import Subsampling, append_subsampling
 from cnn.onnx.shapes import reordered
 from cnn.ops import DepthToSpace, Reorg
 
@@ -123,18 +123,18 @@ def _cropped(layers: Layers, operation: OnnxOperation, rank: int, crop: tuple[Si
     channels = layers.nodes[value.node].shape.channels
     sides = (1, channels, rows, columns) if rank == 4 else (1, channels, columns)
     layers = layers.with_values(operation, replace(value, shape=sides, crop=crop))
-    return settled(layers, name) if down == across or 1 in (rows, columns) else layers
+    return append_crop(layers, name) if down == across or 1 in (rows, columns) else layers
 
 
-def settled(layers: Layers, name: str) -> Layers:
+def append_crop(layers: Layers, name: str) -> Layers:
     """Append the layer for the postponed crop (Slice of rows and columns) of a tensor, if it has one."""
     value = layers.value(name)
     if not isinstance(value, Map) or value.crop is None:
         return layers
     shape, operation = layers.nodes[value.node].shape, OnnxOperation("", "Slice", (name,), (name,), {})
     sides = zip((shape.height, shape.width), value.crop, strict=True)
-    rows, columns = (Picks(length, first, step, count) for length, (first, step, count) in sides)
-    layers = picked(layers, operation, value.node, rows, columns)
+    rows, columns = (Subsampling(length, first, step, count) for length, (first, step, count) in sides)
+    layers = append_subsampling(layers, operation, value.node, rows, columns)
     return layers.with_values(operation, replace(value, node=len(layers.nodes) - 1, crop=None))
 
 
@@ -177,7 +177,7 @@ def transposed(layers: Layers, operation: OnnxOperation) -> Layers:
     require(fits, InvalidValueError("perm", order, f"an order of the axes 0 to {rank - 1}"))
     shapes.check_batch(layers, order[:1] == (0,))
     if source.moves is not None:
-        return _moved_on(layers, operation, source, source.moves.transposed(source.shape, order), order)
+        return _postpone_transpose(layers, operation, source, source.moves.transposed(source.shape, order), order)
     has_channels = rank > 2 and source.shape[1] == layers.nodes[source.node].shape.channels
     if has_channels and order == (0, *range(2, rank), 1):
         return layers.with_values(operation, last_of(source))
@@ -189,11 +189,11 @@ def transposed(layers: Layers, operation: OnnxOperation) -> Layers:
         return larger
     reason = f"perm {order} of {source.shape} reorders values in a way that no layer does"
     require(order[0] == 0 and source.crop is None, reason)
-    moves = of_map(source.shape, reason, str(operation)).transposed(source.shape, order)
-    return _moved_on(layers, operation, source, moves, order)
+    moves = identity_reordering(source.shape, reason, str(operation)).transposed(source.shape, order)
+    return _postpone_transpose(layers, operation, source, moves, order)
 
 
-def _moved_on(
+def _postpone_transpose(
     layers: Layers, operation: OnnxOperation, source: Map, moves: Moves | None, order: Sequence[int]
 ) -> Layers:
     """Return the network with the Transpose's reordering postponed; one that changes no order is dropped.
@@ -207,11 +207,11 @@ def _moved_on(
     """
     if moves is None:
         raise RefusedError(source.moves.reason if source.moves else "its sides do not divide its input's sides")
-    left = moves if len(moves.joined().parts) > 1 else None
+    left = moves if len(moves.merged().parts) > 1 else None
     return layers.with_values(operation, replace(source, shape=tuple(source.shape[axis] for axis in order), moves=left))
 
 
-def in_order(layers: Layers, name: str) -> Layers:
+def append_reordering(layers: Layers, name: str) -> Layers:
     """Append layers for the postponed reordering (Transposes) of a tensor; RefusedError if no layers can do it."""
     source = layers.value(name)
     if not isinstance(source, Map) or source.moves is None:
@@ -238,8 +238,8 @@ def _forms_of(moves: Moves, shape: Shape) -> Iterator[Moves]:
     They are split at the ends of the channels and rows, then the same with a digit of radix 1, for channels that move
     into rows or into columns alone. The joined form and the unchanged one follow.
     """
-    joined = moves.joined()
-    by_sides = joined.of_source((shape.channels, shape.height, shape.width))
+    joined = moves.merged()
+    by_sides = joined.split_at_source((shape.channels, shape.height, shape.width))
     if by_sides is not None:
         yield by_sides
         channels = next(n for n in range(len(by_sides.parts) + 1) if math.prod(by_sides.parts[:n]) == shape.channels)
@@ -260,7 +260,7 @@ def _shuffled(layers: Layers, operation: OnnxOperation, source: Map, order: Sequ
     if _is_darknets(shape, sides, order):
         op, count = Reorg(sides[3]), sides[3]
         smaller = Shape(shape.channels * count * count, shape.height // count, shape.width // count)
-        layers = layers.grown(replace(operation, inputs=operation.inputs[:1]), "reorg", op, smaller, source.node)
+        layers = layers.with_node(replace(operation, inputs=operation.inputs[:1]), "reorg", op, smaller, source.node)
         return layers.with_values(operation, Map(len(layers.nodes) - 1, tuple(sides[axis] for axis in order)))
     for parts in [*_parts_of(shape, sides), *_flat_parts_of(shape, sides)]:
         larger = (
@@ -345,7 +345,7 @@ def _into_space(
     channels = shape.channels // (spread.rows * spread.columns)
     larger = Shape(channels, shape.height * spread.rows, shape.width * spread.columns)
     bare = replace(operation, inputs=operation.inputs[:1])
-    return layers.grown(bare, "depth_to_space", spread, larger, index), len(layers.nodes)
+    return layers.with_node(bare, "depth_to_space", spread, larger, index), len(layers.nodes)
 
 
 def _into_depth(
@@ -359,7 +359,7 @@ def _into_depth(
         return None
     bare, shape = replace(operation, inputs=operation.inputs[:1]), layers.nodes[source.node].shape
     smaller = Shape(shape.channels * step * step, shape.height // step, shape.width // step)
-    layers = layers.grown(bare, "reorg", Reorg(step, "block"), smaller, source.node)
+    layers = layers.with_node(bare, "reorg", Reorg(step, "block"), smaller, source.node)
     blocks = replace(source, node=len(layers.nodes) - 1)
     return _moved(layers, operation, blocks, (row, column, *parts.channels), order[1:-2])
 
@@ -380,5 +380,5 @@ def spread(layers: Layers, name: str) -> Layers:
     order = np.arange(node.channels).reshape(shape.channels, -1).T.ravel()
     layers, index = reordered(layers, operation, value.node, order)
     places = DepthToSpace(shape.height, shape.width)
-    layers = layers.grown(operation, "depth_to_space", places, shape, index)
+    layers = layers.with_node(operation, "depth_to_space", places, shape, index)
     return layers.with_values(operation, replace(value, node=len(layers.nodes) - 1))

@@ -17,9 +17,9 @@ from cnn.limits import MAX_KERNEL, MAX_RATIO
 from cnn.maps import FloatArray, Padding, Shape
 from cnn.onnx.graph import Array, OnnxOperation, RefusedError, require, whole_numbers
 from cnn.onnx.layers import Layers, Map
-from cnn.onnx.pools import Picks, picked
+from cnn.onnx.pools import Subsampling, append_subsampling
 from cnn.onnx.quantised.mark import Mark
-from cnn.onnx.sliding import Blocks, Factors, check_size, inside, side_by_side, weighed
+from cnn.onnx.sliding import Blocks, Factors, append_interleaved, check_size, scale_borders, share_inside_map
 from cnn.ops import Convolution, DepthToSpace, Upsample
 
 # The new height and width, and the position of each output in the input, by the formulas in Resize's specification.
@@ -28,12 +28,12 @@ from cnn.ops import Convolution, DepthToSpace, Upsample
 
 Floats = npt.NDArray[np.float32]
 
-FIRST_PLACES = 11
+FIRST_COORDINATE_MODE = 11
 """The first opset in which Resize has a coordinate_transformation_mode; before, it has the positions of Upsample."""
 
 WHOLE = "finite, above 0, 1 for batch and channels, and such that height and width are 1 or more"
 
-PLACE_MODES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners")
+COORDINATE_MODES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners")
 """The supported values of coordinate_transformation_mode."""
 
 NEAR = 1e-4
@@ -98,7 +98,7 @@ class ResizedSide:
 
     def _agrees(self, mode: str, rounded: str, pixels: Floats) -> bool:
         """Return whether two other ways to compute positions select the same ``pixels``, so that tools agree."""
-        first, step = self.places(mode) or (Fraction(0), Fraction(0))
+        first, step = self.positions(mode) or (Fraction(0), Fraction(0))
         exact = np.array([float(first + y * step) for y in range(self.outputs)])
         out, half, inverse = np.arange(self.outputs, dtype=np.float32), np.float32(0.5), 1 / np.float32(self.scale)
         product = out * inverse if mode == "asymmetric" else (out + half) * inverse - half
@@ -117,7 +117,7 @@ class ResizedSide:
             return halves and self.outputs == self.length * self.scale
         return halves or mode == "align_corners" or not rounded.startswith("round")
 
-    def places(self, mode: str) -> tuple[Fraction, Fraction] | None:
+    def positions(self, mode: str) -> tuple[Fraction, Fraction] | None:
         """Return the position of the first output and the step to the next, in input pixels; None for an unknown mode.
 
         They are exact if the scale is a ratio of small integers.
@@ -138,18 +138,21 @@ class ResizedSide:
         return (first[mode], step) if mode in first else None
 
 
-def place_mode(layers: Layers, operation: OnnxOperation) -> str:
+def coordinate_mode(layers: Layers, operation: OnnxOperation) -> str:
     """Return a Resize's coordinate_transformation_mode; Upsample and older operators have the mode asymmetric."""
-    if operation.kind == "Upsample" or layers.opset < FIRST_PLACES:
+    if operation.kind == "Upsample" or layers.opset < FIRST_COORDINATE_MODE:
         return "asymmetric"
     return operation.text("coordinate_transformation_mode", "half_pixel")
 
 
 def nearest_mode(layers: Layers, operation: OnnxOperation) -> tuple[str, str]:
     """Return a Resize's coordinate_transformation_mode and nearest_mode; ChoiceError if one of them is unknown."""
-    mode, first = place_mode(layers, operation), layers.opset < FIRST_PLACES or operation.kind == "Upsample"
+    mode, first = (
+        coordinate_mode(layers, operation),
+        layers.opset < FIRST_COORDINATE_MODE or operation.kind == "Upsample",
+    )
     rounded = "floor" if first else operation.text("nearest_mode", "round_prefer_floor")
-    require(mode in PLACE_MODES, ChoiceError("coordinate_transformation_mode", mode, PLACE_MODES))
+    require(mode in COORDINATE_MODES, ChoiceError("coordinate_transformation_mode", mode, COORDINATE_MODES))
     require(rounded in _ROUNDED, ChoiceError("nearest_mode", rounded, tuple(_ROUNDED)))
     return mode, rounded
 
@@ -235,7 +238,7 @@ def _sized(layers: Layers, operation: OnnxOperation, lengths: list[int]) -> list
 
 
 @dataclass(frozen=True, eq=False)
-class _Means:
+class _EnlargedSide:
     """One side of a linear enlargement by an integer: pixels are repeated, then averaged by a sliding window.
 
     Attributes:
@@ -258,19 +261,19 @@ class _Means:
     @property
     def factors(self) -> Factors:
         """The correction factor of each output: above 1 if a part of its averaging window is outside the map."""
-        return 1 / inside(self.outputs, 1, self.pads[0], self.weights, self.length * self.times)
+        return 1 / share_inside_map(self.outputs, 1, self.pads[0], self.weights, self.length * self.times)
 
 
 def interpolated(
     layers: Layers, operation: OnnxOperation, source: Map, sides: tuple[ResizedSide, ResizedSide]
 ) -> Layers:
     """Append layers that enlarge a map by integer scales with linear interpolation."""
-    shape, place = layers.shape_of(source), place_mode(layers, operation)
-    rows, columns = (_means(side, place) for side in sides)
+    shape, place = layers.shape_of(source), coordinate_mode(layers, operation)
+    rows, columns = (_enlarged_side(side, place) for side in sides)
     larger = Shape(shape.channels, shape.height * rows.times, shape.width * columns.times)
     if larger != shape:
         across = 0 if rows.times == columns.times else columns.times
-        layers = layers.grown(operation, "upsample", Upsample(rows.times, across=across), larger, source.node)
+        layers = layers.with_node(operation, "upsample", Upsample(rows.times, across=across), larger, source.node)
         source = Map(len(layers.nodes) - 1, source.shape)
     window = np.outer(rows.weights, columns.weights)
     if window.size == 1:
@@ -280,11 +283,13 @@ def interpolated(
     padding = Padding(rows.pads[0], columns.pads[0], rows.pads[1], columns.pads[1])
     op = Convolution(weights, np.zeros(shape.channels, np.float32), None, 1, padding, shape.channels, "linear")
     smooth, index = Shape(shape.channels, rows.outputs, columns.outputs), len(layers.nodes)
-    layers = layers.grown(operation, "interpolate", op, smooth, source.node).marked(index, Mark(scale=np.array([unit])))
-    return weighed(layers, operation, source.node, rows.factors, columns.factors)
+    layers = layers.with_node(operation, "interpolate", op, smooth, source.node).marked(
+        index, Mark(scale=np.array([unit]))
+    )
+    return scale_borders(layers, operation, source.node, rows.factors, columns.factors)
 
 
-def grows_wholly(side: ResizedSide, place: str) -> bool:
+def is_integer_enlargement(side: ResizedSide, place: str) -> bool:
     """Return whether a linear Resize keeps this side or enlarges it by an integer, in the coordinate mode ``place``.
 
     With align_corners, the number of steps between outputs must be a multiple of the steps between pixels.
@@ -299,20 +304,20 @@ def grows_wholly(side: ResizedSide, place: str) -> bool:
     return scale >= 1 and float(scale).is_integer()
 
 
-def _means(side: ResizedSide, place: str) -> _Means:
+def _enlarged_side(side: ResizedSide, place: str) -> _EnlargedSide:
     length, outputs, single = side.length, side.outputs, np.ones(1, np.float32)
     if length == 1 or outputs == length:
-        return _Means(length, outputs // length, single)
+        return _EnlargedSide(length, outputs // length, single)
     if place == "align_corners":
         times = (outputs - 1) // (length - 1)
-        return _Means(length, times, np.ones(_checked(times), np.float32))
+        return _EnlargedSide(length, times, np.ones(_checked(times), np.float32))
     times = _checked(int(side.scale))
     if place == "asymmetric":
-        return _Means(length, times, np.ones(times, np.float32), (0, times - 1))
+        return _EnlargedSide(length, times, np.ones(times, np.float32), (0, times - 1))
     if times % 2:
-        return _Means(length, times, np.ones(times, np.float32), (times // 2, times // 2))
+        return _EnlargedSide(length, times, np.ones(times, np.float32), (times // 2, times // 2))
     weights = np.array([1, *[2] * (times - 1), 1], np.float32)
-    return _Means(length, times, weights, (times // 2, times // 2))
+    return _EnlargedSide(length, times, weights, (times // 2, times // 2))
 
 
 def _checked(times: int) -> int:
@@ -323,31 +328,33 @@ def _checked(times: int) -> int:
 # Reducing in mode linear by an integer: a depthwise convolution with a stride, because outputs are whole pixels apart.
 
 
-def shrinks_wholly(side: ResizedSide, mode: str) -> bool:
+def is_integer_reduction(side: ResizedSide, mode: str) -> bool:
     """Return whether a linear Resize shrinks this side so that outputs are whole pixels apart, all inside the map."""
-    places = side.places(mode)
+    places = side.positions(mode)
     if places is None or (side.outputs > 1 and (places[1].denominator > 1 or side.outputs > side.length)):
         return False
     picks = _window_of(side, mode)
     return picks.first >= 0 and picks.first + (side.outputs - 1) * picks.step + len(picks.shares) <= side.length
 
 
-def shrunk(layers: Layers, operation: OnnxOperation, source: Map, sides: tuple[ResizedSide, ResizedSide]) -> Layers:
+def append_reduction(
+    layers: Layers, operation: OnnxOperation, source: Map, sides: tuple[ResizedSide, ResizedSide]
+) -> Layers:
     """Append layers that shrink a map with linear interpolation, by strides of whole pixels on both sides."""
-    mode = place_mode(layers, operation)
+    mode = coordinate_mode(layers, operation)
     rows, columns = (_window_of(side, mode) for side in sides)
-    return picked(layers, operation, source.node, rows, columns)
+    return append_subsampling(layers, operation, source.node, rows, columns)
 
 
-def _window_of(side: ResizedSide, mode: str) -> Picks:
+def _window_of(side: ResizedSide, mode: str) -> Subsampling:
     """Return a linear shrink of a side as a subsampling: the pixel of each output, or the two that it averages."""
-    places = side.places(mode)
+    places = side.positions(mode)
     assert places is not None
     first, step = places
     low = first.numerator // first.denominator
-    beyond = first - low
-    shares = (1 - beyond, beyond) if beyond else (beyond + 1,)
-    return Picks(side.length, low, max(1, int(step)), side.outputs, shares)
+    fraction = first - low
+    shares = (1 - fraction, fraction) if fraction else (fraction + 1,)
+    return Subsampling(side.length, low, max(1, int(step)), side.outputs, shares)
 
 
 # Resizing by any ratio of small integers.
@@ -362,7 +369,7 @@ def _window_of(side: ResizedSide, mode: str) -> Picks:
 # convolutions of stride 2. Both sides have one stride m, a multiple of both a; a block has m · b / a outputs per side.
 
 
-def respaced(layers: Layers, operation: OnnxOperation, index: int, places: tuple[Array, Array]) -> Layers:
+def append_nearest(layers: Layers, operation: OnnxOperation, index: int, places: tuple[Array, Array]) -> Layers:
     """Append layers that copy the given rows and columns of a node's output, in any regular spacing (mode nearest)."""
     shape = layers.nodes[index].shape
     rows, columns = places
@@ -370,18 +377,21 @@ def respaced(layers: Layers, operation: OnnxOperation, index: int, places: tuple
     spaced = next(((step, down, across) for step, down, across in pairs if down and across), None)
     every = np.arange(shape.height), np.arange(shape.width)
     if spaced is None and not (np.array_equal(rows, every[0]) or np.array_equal(columns, every[1])):
-        layers = respaced(layers, operation, index, (rows, every[1]))  # first the rows, then the columns
-        return respaced(layers, operation, len(layers.nodes) - 1, (np.arange(len(rows)), columns))
+        layers = append_nearest(layers, operation, index, (rows, every[1]))  # first the rows, then the columns
+        return append_nearest(layers, operation, len(layers.nodes) - 1, (np.arange(len(rows)), columns))
     if spaced is None:
         raise RefusedError(
             f"the {len(rows)}×{len(columns)} pixels of its output are not at regular steps among up to "
             f"{MAX_KERNEL - 1} repeats of each of the {shape.height}×{shape.width} pixels of its input"
         )
     (step, down, across), bare = spaced, replace(operation, inputs=operation.inputs[:1])
-    layers, index = _repeated(layers, bare, index, (down[0], across[0]))
+    layers, index = _append_repeats(layers, bare, index, (down[0], across[0]))
     larger = layers.nodes[index].shape
-    picks = Picks(larger.height, down[1], step, len(rows)), Picks(larger.width, across[1], step, len(columns))
-    return picked(layers, bare, index, *picks)
+    picks = (
+        Subsampling(larger.height, down[1], step, len(rows)),
+        Subsampling(larger.width, across[1], step, len(columns)),
+    )
+    return append_subsampling(layers, bare, index, *picks)
 
 
 def _repeats(places: Array, step: int) -> tuple[int, int] | None:
@@ -399,22 +409,22 @@ def _repeats(places: Array, step: int) -> tuple[int, int] | None:
     return None
 
 
-def _repeated(layers: Layers, operation: OnnxOperation, index: int, times: tuple[int, int]) -> tuple[Layers, int]:
+def _append_repeats(layers: Layers, operation: OnnxOperation, index: int, times: tuple[int, int]) -> tuple[Layers, int]:
     """Append a layer that repeats each pixel ``times`` = (rows, columns) times; return the network and the node."""
     shape, (up, across) = layers.nodes[index].shape, times
     if times == (1, 1):
         return layers, index
     larger = Shape(shape.channels, shape.height * up, shape.width * across)
     op = Upsample(up, across=0 if up == across else across)
-    return layers.grown(operation, "upsample", op, larger, index), len(layers.nodes)
+    return layers.with_node(operation, "upsample", op, larger, index), len(layers.nodes)
 
 
-MOST_PLACES = 64
+MAX_BLOCK_OUTPUTS = 64
 """Limit for the outputs of a block, each of which is a convolution."""
 
 
 @dataclass(frozen=True)
-class _Between:
+class _RatioSide:
     """One side of a linear Resize by a ratio of integers: output y is at input position first + y · step.
 
     Attributes:
@@ -422,47 +432,48 @@ class _Between:
         outputs: Pixels of the output.
         first: The position of the first output.
         step: Pixels from one output to the next.
-        alone: Whether each output has a convolution of its own, even if others have the same shares of their pixels.
+        separate_outputs: Whether each output has a convolution of its own, even if others have the same shares of their
+            pixels.
     """
 
     length: int
     outputs: int
     first: Fraction
     step: Fraction
-    alone: bool = False
+    separate_outputs: bool = False
 
     @property
     def stride(self) -> int:
         """The number of input pixels after which the outputs' interpolation weights repeat; 1 if they do not repeat."""
-        return self.step.numerator if self.outputs > self.step.denominator and not self.alone else 1
+        return self.step.numerator if self.outputs > self.step.denominator and not self.separate_outputs else 1
 
-    def places(self, stride: int) -> int:
+    def block_outputs(self, stride: int) -> int:
         """Return how many outputs form a block: the outputs per ``stride`` input pixels, or all outputs."""
-        if self.alone:
+        if self.separate_outputs:
             return self.outputs
-        places = stride / self.step
-        return min(self.outputs, int(places)) if places.denominator == 1 else self.outputs
+        outputs = stride / self.step
+        return min(self.outputs, int(outputs)) if outputs.denominator == 1 else self.outputs
 
     def shares(self, output: int) -> tuple[int, tuple[Fraction, ...]]:
         """Return the first input pixel that an output interpolates, and the weights of that pixel and the next."""
         place = self.first + output * self.step
         low = floor(place)
-        beyond = place - low
-        return low, (1 - beyond, beyond) if beyond else (Fraction(1),)
+        fraction = place - low
+        return low, (1 - fraction, fraction) if fraction else (Fraction(1),)
 
-    def windows(self, stride: int) -> _Windows:
+    def windows(self, stride: int) -> _SideKernels:
         """Return the kernels along this side of the convolutions, with stride ``stride``, of a block's outputs."""
-        places = [self.shares(output) for output in range(self.places(stride))]
-        blocks = -(-self.outputs // len(places))
-        front = max(0, -min(low for low, _ in places))
+        outputs = [self.shares(output) for output in range(self.block_outputs(stride))]
+        blocks = -(-self.outputs // len(outputs))
+        front = max(0, -min(low for low, _ in outputs))
         least = self.length + front - stride * blocks + 1  # a smaller window would give too many outputs
-        window = max(least, *(front + low + len(shares) for low, shares in places))
-        weights = np.zeros((len(places), window), np.float32)
-        for row, (low, shares) in zip(weights, places, strict=True):
+        window = max(least, *(front + low + len(shares) for low, shares in outputs))
+        weights = np.zeros((len(outputs), window), np.float32)
+        for row, (low, shares) in zip(weights, outputs, strict=True):
             row[front + low : front + low + len(shares)] = [float(share) for share in shares]
-        unit = Fraction(1, lcm(*(share.denominator for _, shares in places for share in shares)))
+        unit = Fraction(1, lcm(*(share.denominator for _, shares in outputs for share in shares)))
         behind = max(0, stride * (blocks - 1) + window - front - self.length)
-        return _Windows(weights, unit, (front, behind), blocks)
+        return _SideKernels(weights, unit, (front, behind), blocks)
 
     def factors(self) -> Factors:
         """Return the correction factor of each output: above 1 if one of its two input pixels is outside the map."""
@@ -475,7 +486,7 @@ class _Between:
 
 
 @dataclass(frozen=True, eq=False)
-class _Windows:
+class _SideKernels:
     """The kernels along one side of the convolutions that compute a linear Resize, with their padding.
 
     Attributes:
@@ -491,7 +502,7 @@ class _Windows:
     blocks: int
 
 
-def between(
+def append_linear(
     layers: Layers, operation: OnnxOperation, index: int, sides: tuple[ResizedSide, ResizedSide], mode: str
 ) -> Layers:
     """Append layers that resize a node's output with linear interpolation by any ratio of small integers.
@@ -499,29 +510,31 @@ def between(
     A side of a single pixel is repeated at the end, because interpolation does not change it.
     """
     times = tuple(side.outputs if side.length == 1 else 1 for side in sides)
-    rows, columns = (_between(side, mode) for side in sides)
-    layers = _blocks_between(layers, replace(operation, inputs=operation.inputs[:1]), index, (rows, columns))
-    return _repeated(layers, operation, len(layers.nodes) - 1, (times[0], times[1]))[0]
+    rows, columns = (_ratio_side(side, mode) for side in sides)
+    layers = _append_blocks(layers, replace(operation, inputs=operation.inputs[:1]), index, (rows, columns))
+    return _append_repeats(layers, operation, len(layers.nodes) - 1, (times[0], times[1]))[0]
 
 
-def _between(side: ResizedSide, mode: str) -> _Between:
-    places = side.places(mode)
+def _ratio_side(side: ResizedSide, mode: str) -> _RatioSide:
+    places = side.positions(mode)
     assert places is not None  # resize refuses unknown modes
-    return _kept(1) if side.length == 1 else _Between(side.length, side.outputs, *places)
+    return _unchanged_side(1) if side.length == 1 else _RatioSide(side.length, side.outputs, *places)
 
 
-def _kept(length: int) -> _Between:
+def _unchanged_side(length: int) -> _RatioSide:
     """Return a side of ``length`` pixels that a linear Resize does not change."""
-    return _Between(length, length, Fraction(0), Fraction(1))
+    return _RatioSide(length, length, Fraction(0), Fraction(1))
 
 
-def _blocks_between(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[_Between, _Between]) -> Layers:
+def _append_blocks(
+    layers: Layers, operation: OnnxOperation, index: int, sides: tuple[_RatioSide, _RatioSide]
+) -> Layers:
     """Append the convolutions of a linear Resize, for both sides at once, or for rows, then columns if these are fewer.
 
     A quantised map is always resized with both sides together, so that it is rounded only once.
     """
     rows, columns = sides
-    apart = _cheapest((rows, _kept(columns.length))), _cheapest((_kept(rows.outputs), columns))
+    apart = _cheapest((rows, _unchanged_side(columns.length))), _cheapest((_unchanged_side(rows.outputs), columns))
     sides = _cheapest(sides)
     if layers.type_of(index) is None and _count(sides) > sum(_count(pair) for pair in apart):
         layers = _convolved(layers, operation, index, apart[0])
@@ -529,39 +542,39 @@ def _blocks_between(layers: Layers, operation: OnnxOperation, index: int, sides:
     return _convolved(layers, operation, index, sides)
 
 
-def _cheapest(sides: tuple[_Between, _Between]) -> tuple[_Between, _Between]:
+def _cheapest(sides: tuple[_RatioSide, _RatioSide]) -> tuple[_RatioSide, _RatioSide]:
     """Return the sides of a linear Resize, with one convolution per output on a side if that costs less.
 
     It is cheaper if it needs fewer than half the convolutions, because its windows are as long as the side. It is also
     used if there would be too many convolutions otherwise, since one stride must fit both sides.
     """
-    either = product(*((side, replace(side, alone=True)) for side in sides))
+    either = product(*((side, replace(side, separate_outputs=True)) for side in sides))
     return min(((rows, columns) for rows, columns in either), key=_cost)
 
 
-def _cost(sides: tuple[_Between, _Between]) -> tuple[bool, int]:
+def _cost(sides: tuple[_RatioSide, _RatioSide]) -> tuple[bool, int]:
     count = _count(sides)
-    return count > MOST_PLACES, count * (2 if any(side.alone for side in sides) else 1)
+    return count > MAX_BLOCK_OUTPUTS, count * (2 if any(side.separate_outputs for side in sides) else 1)
 
 
-def _count(sides: tuple[_Between, _Between]) -> int:
+def _count(sides: tuple[_RatioSide, _RatioSide]) -> int:
     """Return the number of convolutions that a linear Resize needs: the outputs of a block."""
     stride = lcm(sides[0].stride, sides[1].stride)
-    return sides[0].places(stride) * sides[1].places(stride)
+    return sides[0].block_outputs(stride) * sides[1].block_outputs(stride)
 
 
-def _convolved(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[_Between, _Between]) -> Layers:
+def _convolved(layers: Layers, operation: OnnxOperation, index: int, sides: tuple[_RatioSide, _RatioSide]) -> Layers:
     """Append one depthwise convolution per output of a block, and interleave their outputs to the resized map."""
     shape, count = layers.nodes[index].shape, _count(sides)
     rows, columns = sides
     what = f"convolutions to resize {rows.length}×{columns.length} to {rows.outputs}×{columns.outputs} pixels"
     remedy = "resize by a ratio of smaller integers"
-    require(count <= MOST_PLACES, RangeError(what, count, 1, MOST_PLACES, remedy=remedy))
+    require(count <= MAX_BLOCK_OUTPUTS, RangeError(what, count, 1, MAX_BLOCK_OUTPUTS, remedy=remedy))
     stride = lcm(rows.stride, columns.stride)
     down, across = rows.windows(stride), columns.windows(stride)
     window = down.weights.shape[1], across.weights.shape[1]
     check_size(window)
-    layers = layers.worked_out(4 * count * shape.channels * window[0] * window[1])
+    layers = layers.with_bytes_spent(4 * count * shape.channels * window[0] * window[1])
     padding = Padding(down.pads[0], across.pads[0], down.pads[1], across.pads[1])
     zeros, bias = np.zeros((shape.channels, 1, *window), np.float32), np.zeros(shape.channels, np.float32)
     plain = Convolution(zeros, bias, None, stride, padding, shape.channels, "linear")
@@ -572,8 +585,8 @@ def _convolved(layers: Layers, operation: OnnxOperation, index: int, sides: tupl
     each = Shape(shape.channels, down.blocks, across.blocks)
     mark = Mark(scale=np.array([down.unit * across.unit], np.float32))
     blocks = Blocks(spread, each, rows.outputs, columns.outputs, mark)
-    layers = side_by_side(layers, operation, index, parts, blocks)
-    return weighed(layers, operation, index, rows.factors(), columns.factors())
+    layers = append_interleaved(layers, operation, index, parts, blocks)
+    return scale_borders(layers, operation, index, rows.factors(), columns.factors())
 
 
 # The operators Resize and Upsample.
@@ -594,15 +607,15 @@ def resize(layers: Layers, operation: OnnxOperation) -> Layers:
     if mode == "nearest" or shape.height == shape.width == 1:
         return _nearest(layers, operation, source, (rows, columns))
     require(mode in ("linear", "bilinear"), ChoiceError("mode", mode, ("nearest", "linear")))
-    sides, place = (rows, columns), place_mode(layers, operation)
+    sides, place = (rows, columns), coordinate_mode(layers, operation)
     if any(side.outputs < side.length for side in sides):
         require(not operation.integer("antialias", 0), "antialias is not supported for a smaller output")
-    require(rows.places(place) is not None, ChoiceError("coordinate_transformation_mode", place, PLACE_MODES))
-    if all(grows_wholly(side, place) for side in sides):
+    require(rows.positions(place) is not None, ChoiceError("coordinate_transformation_mode", place, COORDINATE_MODES))
+    if all(is_integer_enlargement(side, place) for side in sides):
         return interpolated(layers, operation, source, sides)
-    if all(shrinks_wholly(side, place) for side in sides):
-        return shrunk(layers, operation, source, sides)
-    return between(layers, operation, source.node, sides, place)
+    if all(is_integer_reduction(side, place) for side in sides):
+        return append_reduction(layers, operation, source, sides)
+    return append_linear(layers, operation, source.node, sides, place)
 
 
 def _check_same(layers: Layers, operation: OnnxOperation, sides: tuple[ResizedSide, ResizedSide]) -> None:
@@ -613,7 +626,7 @@ def _check_same(layers: Layers, operation: OnnxOperation, sides: tuple[ResizedSi
     keeps = all(side.outputs == side.length for side in sides)
     plain = all(side.scale == 1 or side.length == 1 for side in sides)
     require(
-        not keeps or plain or place_mode(layers, operation) == "align_corners",
+        not keeps or plain or coordinate_mode(layers, operation) == "align_corners",
         f"onnx and onnxruntime differ for scales of {sides[0].scale:g} and {sides[1].scale:g} that keep the number of "
         "pixels; set them to 1",
     )
@@ -622,17 +635,17 @@ def _check_same(layers: Layers, operation: OnnxOperation, sides: tuple[ResizedSi
 def _nearest(layers: Layers, operation: OnnxOperation, source: Map, sides: tuple[ResizedSide, ResizedSide]) -> Layers:
     """Append layers that resize a map in mode nearest, by repeating and selecting pixels.
 
-    Each side repeats every pixel, or selects pixels at regular steps. If a side needs both, ``respaced`` does it.
+    Each side repeats every pixel, or selects pixels at regular steps. If a side needs both, ``append_nearest`` does it.
     """
     how, (rows, columns) = nearest_mode(layers, operation), sides
     up, across = _times(rows, how), _times(columns, how)
-    every = (Picks(rows.length, 0, 1, rows.length), Picks(columns.length, 0, 1, columns.length))
+    every = (Subsampling(rows.length, 0, 1, rows.length), Subsampling(columns.length, 0, 1, columns.length))
     picks = every[0] if up else _taken(rows, how), every[1] if across else _taken(columns, how)
     if picks[0] is None or picks[1] is None:
-        return respaced(layers, operation, source.node, (rows.nearest(*how), columns.nearest(*how)))
+        return append_nearest(layers, operation, source.node, (rows.nearest(*how), columns.nearest(*how)))
     index, bare = source.node, replace(operation, inputs=operation.inputs[:1])
     if picks != every:
-        layers = picked(layers, bare, index, picks[0], picks[1])
+        layers = append_subsampling(layers, bare, index, picks[0], picks[1])
         index = len(layers.nodes) - 1
         if max(up, across) <= 1:
             return layers
@@ -643,7 +656,7 @@ def _with_repeats(layers: Layers, operation: OnnxOperation, index: int, times: t
     """Append a layer that repeats each pixel ``times`` = (rows, columns) times."""
     shape, (up, across) = layers.nodes[index].shape, times
     larger = Shape(shape.channels, shape.height * up, shape.width * across)
-    return layers.grown(operation, "upsample", Upsample(up, across=0 if up == across else across), larger, index)
+    return layers.with_node(operation, "upsample", Upsample(up, across=0 if up == across else across), larger, index)
 
 
 def _times(side: ResizedSide, how: tuple[str, str]) -> int:
@@ -654,6 +667,6 @@ def _times(side: ResizedSide, how: tuple[str, str]) -> int:
     return times
 
 
-def _taken(side: ResizedSide, how: tuple[str, str]) -> Picks | None:
+def _taken(side: ResizedSide, how: tuple[str, str]) -> Subsampling | None:
     """Return the regular subsampling by which mode nearest shrinks a side; None if there is no such."""
-    return Picks.from_places(side.nearest(*how), side.length) if side.outputs < side.length else None
+    return Subsampling.from_pixels(side.nearest(*how), side.length) if side.outputs < side.length else None

@@ -67,4 +67,4 @@ def _before_softmax(layers: Layers, source: Map) -> Map:
 
 def _grown(layers: Layers, operation: OnnxOperation, source: Map, op: TopK) -> Layers:
     shape = replace(layers.positions_of(source), channels=op.k)
-    return layers.grown(operation, "labels" if op.labels else "values", op, shape, source.node)
+    return layers.with_node(operation, "labels" if op.labels else "values", op, shape, source.node)

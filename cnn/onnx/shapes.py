@@ -34,7 +34,7 @@ def viewed(layers: Layers, operation: OnnxOperation) -> Layers:
     shape = VIEWS[operation.kind](layers, operation, source.shape)
     check_view(source.shape, shape)
     if source.moves is not None:
-        moves = source.moves.viewed(shape)
+        moves = source.moves.split_at_view(shape)
         require(moves is not None, source.moves.reason)
         return layers.with_values(operation, replace(source, shape=shape, moves=moves))
     node = layers.nodes[source.node].shape
@@ -119,7 +119,7 @@ def concat(layers: Layers, operation: OnnxOperation) -> Layers:
     require(len(sizes) == 1, ShapeError("its maps", told, "one height and width"))
     shape = Shape(sum(shape.channels for _, shape in maps), *sizes.pop())
     layers, joined = _untied(layers, replace(operation, inputs=operation.inputs[:1]), [each.node for each, _ in maps])
-    return layers.grown(operation, "route", Concat(), shape, *joined)
+    return layers.with_node(operation, "route", Concat(), shape, *joined)
 
 
 def _untied(layers: Layers, operation: OnnxOperation, joined: list[int]) -> tuple[Layers, list[int]]:
@@ -136,9 +136,9 @@ def _untied(layers: Layers, operation: OnnxOperation, joined: list[int]) -> tupl
     for index, kind in zip(joined, kinds, strict=True):
         shape = layers.nodes[index].shape
         if "picture" in kind:
-            layers = layers.grown(operation, "conv", bare_convolution(None, shape.channels), shape, index)
+            layers = layers.with_node(operation, "conv", bare_convolution(None, shape.channels), shape, index)
         elif "relu6" in kind:
-            layers = layers.grown(operation, "clip", Activate("clip", (0.0, 6.0)), shape, index)
+            layers = layers.with_node(operation, "clip", Activate("clip", (0.0, 6.0)), shape, index)
         nodes.append(index if kind == {"other"} else len(layers.nodes) - 1)
     return layers, nodes
 
@@ -164,7 +164,7 @@ def part(layers: Layers, operation: OnnxOperation, source: Map, shape: Shape, fi
     if (first, last) == (0, shape.channels):
         return layers.with_values(operation, source)
     op = Slice(first, last - first)
-    return layers.grown(operation, "slice", op, replace(shape, channels=op.channels), source.node)
+    return layers.with_node(operation, "slice", op, replace(shape, channels=op.channels), source.node)
 
 
 def split(layers: Layers, operation: OnnxOperation) -> Layers:
@@ -196,7 +196,7 @@ def space_to_depth(layers: Layers, operation: OnnxOperation) -> Layers:
     fits = s >= 1 and not (shape.height % s or shape.width % s)
     require(fits, InvalidValueError("blocksize", s, f"a divisor of height and width of {shape}"))
     op = Reorg(s, "block")
-    return layers.grown(
+    return layers.with_node(
         operation, "reorg", op, Shape(shape.channels * s * s, shape.height // s, shape.width // s), source.node
     )
 
@@ -214,16 +214,16 @@ def depth_to_space(layers: Layers, operation: OnnxOperation) -> Layers:
         order = np.arange(shape.channels).reshape(-1, s * s).T.ravel()
         layers, index = picked_channels(layers, bare, index, order), len(layers.nodes)
     larger = Shape(shape.channels // (s * s), shape.height * s, shape.width * s)
-    return layers.grown(bare, "depth_to_space", DepthToSpace(s, s), larger, index)
+    return layers.with_node(bare, "depth_to_space", DepthToSpace(s, s), larger, index)
 
 
 def picked_channels(layers: Layers, operation: OnnxOperation, index: int, channels: Array) -> Layers:
     """Append a 1×1 convolution that copies the given channels of a node's output, in this order."""
     shape, type_ = layers.nodes[index].shape, layers.type_of(index)
-    layers = layers.worked_out(4 * shape.channels * channels.size)
+    layers = layers.with_bytes_spent(4 * shape.channels * channels.size)
     weights = np.eye(shape.channels, dtype=np.float32)[channels].reshape(channels.size, -1, 1, 1)
     op = Convolution(weights, np.zeros(channels.size, np.float32), None, 1, NO_PADDING, 1, "linear")
-    larger = layers.grown(operation, "conv", op, replace(shape, channels=channels.size), index)
+    larger = layers.with_node(operation, "conv", op, replace(shape, channels=channels.size), index)
     return larger if type_ is None else larger.typed(len(layers.nodes), type_)
 
 
@@ -242,7 +242,7 @@ def reordered(layers: Layers, operation: OnnxOperation, index: int, channels: Ar
     filters = _in_order(node.op, channels) if alone and node.shape.values == node.shape.channels else None
     if filters is None or layers.mark(index) != NO_MARK:
         return picked_channels(layers, bare, index, channels), len(layers.nodes)
-    layers = layers.worked_out(filters.weights.nbytes)
+    layers = layers.with_bytes_spent(filters.weights.nbytes)
     return layers.changed(bare, Map(index, (1, node.shape.channels)), filters), index
 
 

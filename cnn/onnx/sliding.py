@@ -109,7 +109,7 @@ def pool_of(window: tuple[int, int], stride: int, padding: Padding) -> MaxPool:
     return MaxPool(rows, stride, padding, 0 if rows == columns else columns)
 
 
-def slid(layers: Layers, operation: OnnxOperation, source: Map, window: Sequence[int]) -> Slide:
+def slide_of(layers: Layers, operation: OnnxOperation, source: Map, window: Sequence[int]) -> Slide:
     """Return the window, padding, strides and output size of an ONNX window operator on its input map.
 
     The map's postponed padding and the operation's padding are added up.
@@ -121,7 +121,7 @@ def slid(layers: Layers, operation: OnnxOperation, source: Map, window: Sequence
     padded, (down, across) = source.padding, strides
     sides = (shape.height + padded.top + padded.bottom, shape.width + padded.left + padded.right)
     front, back = pads_of(operation, sides, window, strides)
-    around = joined(source.padding, Padding(front[0], front[1], back[0], back[1]))
+    around = add_paddings(source.padding, Padding(front[0], front[1], back[0], back[1]))
     lengths = (
         shape.height + around.top + around.bottom - window[0],
         shape.width + around.left + around.right - window[1],
@@ -162,7 +162,7 @@ def pads_of(
     return (halves, remainders) if mode == "SAME_UPPER" else (remainders, halves)
 
 
-def joined(first: Padding, second: Padding) -> Padding:
+def add_paddings(first: Padding, second: Padding) -> Padding:
     """Return the sum of two paddings, side by side; InvalidValueError if a side is negative or too large."""
     sides = [
         a + b
@@ -204,7 +204,7 @@ def inside_map(weights: FloatArray, dilations: Sequence[int], slide: Slide) -> t
         (weights.shape[2], dilations[0], slide.strides[0], padding.top, before.height, slide.shape.height),
         (weights.shape[3], dilations[1], slide.strides[1], padding.left, before.width, slide.shape.width),
     )
-    (top, bottom), (left, right) = (_inside(*side) for side in sides)
+    (top, bottom), (left, right) = (_padding_taps(*side) for side in sides)
     kept = weights[:, :, top : weights.shape[2] - bottom, left : weights.shape[3] - right]
     if kept.shape == weights.shape:
         return weights, slide
@@ -215,7 +215,7 @@ def inside_map(weights: FloatArray, dilations: Sequence[int], slide: Slide) -> t
     return np.ascontiguousarray(kept), replace(slide, window=window, padding=around)
 
 
-def _inside(places: int, step: int, stride: int, front: int, length: int, outputs: int) -> tuple[int, int]:
+def _padding_taps(places: int, step: int, stride: int, front: int, length: int, outputs: int) -> tuple[int, int]:
     """Return how many taps at the start and at the end of one side of a window only ever read padding.
 
     At least one weight is kept, and the first weights are only removed as far as there is padding before the map.
@@ -265,7 +265,7 @@ class Blocks:
     mark: Mark = NO_MARK
 
 
-def side_by_side(
+def append_interleaved(
     layers: Layers, operation: OnnxOperation, index: int, parts: Sequence[Convolution], blocks: Blocks
 ) -> Layers:
     """Append convolutions that compute one position of each output block, and layers that interleave their outputs.
@@ -276,14 +276,14 @@ def side_by_side(
     for op in parts:
         shape = replace(blocks.each, channels=len(op.weights))
         indices.append(len(layers.nodes))
-        layers = layers.grown(bare, "conv", op, shape, index).marked(indices[-1], _mark_of(op, blocks.mark))
+        layers = layers.with_node(bare, "conv", op, shape, index).marked(indices[-1], _mark_of(op, blocks.mark))
     filters = sum(len(op.weights) for op in parts)
     if len(indices) > 1:
-        layers = layers.grown(bare, "route", Concat(), replace(shape, channels=filters), *indices)
+        layers = layers.with_node(bare, "route", Concat(), replace(shape, channels=filters), *indices)
     spread, rows, columns = blocks.spread, shape.height * blocks.spread.rows, shape.width * blocks.spread.columns
     larger = Shape(filters // (spread.rows * spread.columns), rows, columns)
     if spread != DepthToSpace(1, 1):
-        layers = layers.grown(bare, "depth_to_space", spread, larger, len(layers.nodes) - 1)
+        layers = layers.with_node(bare, "depth_to_space", spread, larger, len(layers.nodes) - 1)
     if (rows, columns) == (blocks.rows, blocks.columns):
         return layers
     return _cut(layers, bare, blocks)
@@ -309,7 +309,7 @@ def _cut(layers: Layers, operation: OnnxOperation, blocks: Blocks) -> Layers:
     kernel[:, :, 0, 0] = 1
     op = Convolution(kernel, np.zeros(shape.channels, np.float32), None, 1, Padding(), shape.channels, "linear")
     smaller = Shape(shape.channels, blocks.rows, blocks.columns)
-    layers = layers.worked_out(kernel.nbytes).grown(operation, "pick", op, smaller, index)
+    layers = layers.with_bytes_spent(kernel.nbytes).with_node(operation, "pick", op, smaller, index)
     return layers if type_ is None else layers.typed(index + 1, type_)
 
 
@@ -337,7 +337,7 @@ def convolved(layers: Layers, operation: OnnxOperation, index: int, window: Wind
     mark = window.mark
     if slide.stride:
         plain, node = replace(op, stride=slide.stride, padding=slide.padding), len(layers.nodes)
-        layers = layers.grown(operation, window.stem, plain, replace(shape, channels=channels), index)
+        layers = layers.with_node(operation, window.stem, plain, replace(shape, channels=channels), index)
         return layers if mark is NO_MARK else layers.marked(node, mark)
     step, (down, across) = lcm(*slide.strides), slide.strides
     spread = DepthToSpace(step // down, step // across)
@@ -345,10 +345,18 @@ def convolved(layers: Layers, operation: OnnxOperation, index: int, window: Wind
     sides = (op.window[0] + step - down, op.window[1] + step - across)
     what = f"rows or columns of a window of strides {down} and {across}"
     require(max(sides) <= MAX_WINDOW, RangeError(what, max(sides), 1, MAX_WINDOW))
-    layers = layers.worked_out(4 * channels * op.weights.shape[1] * sides[0] * sides[1] * spread.rows * spread.columns)
-    padding = _around(slide, sides, step, each)
+    layers = layers.with_bytes_spent(
+        4 * channels * op.weights.shape[1] * sides[0] * sides[1] * spread.rows * spread.columns
+    )
+    padding = _block_padding(slide, sides, step, each)
     parts = [
-        replace(op, weights=_begun(op, sides, (i * down, j * across)), dilation=(1, 1), stride=step, padding=padding)
+        replace(
+            op,
+            weights=_shifted_kernel(op, sides, (i * down, j * across)),
+            dilation=(1, 1),
+            stride=step,
+            padding=padding,
+        )
         for i, j in product(range(spread.rows), range(spread.columns))
     ]
     if op.groups == 1:
@@ -356,10 +364,10 @@ def convolved(layers: Layers, operation: OnnxOperation, index: int, window: Wind
         parts = [replace(parts[0], weights=kernels, bias=biases)]
     if mark is NO_MARK and len(operation.inputs) > 1:
         mark = Mark(scale=layers.scales.get(operation.inputs[1]))
-    return side_by_side(layers, operation, index, parts, Blocks(spread, each, shape.height, shape.width, mark))
+    return append_interleaved(layers, operation, index, parts, Blocks(spread, each, shape.height, shape.width, mark))
 
 
-def _begun(op: Convolution, window: tuple[int, int], first: tuple[int, int]) -> FloatArray:
+def _shifted_kernel(op: Convolution, window: tuple[int, int], first: tuple[int, int]) -> FloatArray:
     """Return a kernel written into a larger undilated window, starting at row and column ``first``."""
     weights = np.zeros((*op.weights.shape[:2], *window), np.float32)
     (rows, columns), (down, across) = op.window, op.dilation
@@ -367,7 +375,7 @@ def _begun(op: Convolution, window: tuple[int, int], first: tuple[int, int]) -> 
     return weights
 
 
-def _around(slide: Slide, window: tuple[int, int], step: int, each: Shape) -> Padding:
+def _block_padding(slide: Slide, window: tuple[int, int], step: int, each: Shape) -> Padding:
     """Return the padding that the enlarged windows of the blocks' convolutions need."""
     top, left = slide.padding.top, slide.padding.left
     bottom = step * (each.height - 1) + window[0] - top - slide.before.height
@@ -385,10 +393,10 @@ def _around(slide: Slide, window: tuple[int, int], step: int, each: Shape) -> Pa
 #
 # summed over the j at the two ends where f changes.
 
-FINEST = 1 << 12
+MAX_DENOMINATOR = 1 << 12
 """Limit for the denominator of the factors of a quantised map."""
 
-GREATEST = 1 << 15
+MAX_NUMERATOR_SUM = 1 << 15
 """Limit for the sum of the factors' numerators, so that the sums of a layer do not overflow."""
 
 ONE = TensorType(DataType(2, True), 1.0)
@@ -401,7 +409,7 @@ Factors = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class _Ends:
+class _BorderKernel:
     """The kernel along one side that computes the border correction factors from a map of ones.
 
     Attributes:
@@ -415,7 +423,7 @@ class _Ends:
     behind: int
 
 
-def weighed(layers: Layers, operation: OnnxOperation, source: int, rows: Factors, columns: Factors) -> Layers:
+def scale_borders(layers: Layers, operation: OnnxOperation, source: int, rows: Factors, columns: Factors) -> Layers:
     """Append layers that multiply the last layer's output by a factor per row and per column; 1 needs no layers.
 
     source: The node that the operation reads.
@@ -424,7 +432,7 @@ def weighed(layers: Layers, operation: OnnxOperation, source: int, rows: Factors
     shape = layers.nodes[index].shape
     if bool((rows == 1).all() and (columns == 1).all()):
         return layers
-    high, wide = _ends_of(rows), _ends_of(columns)
+    high, wide = _border_kernel(rows), _border_kernel(columns)
     kernel = np.outer(high.weights, wide.weights)
     most = max(kernel.shape)
     require(most <= MAX_KERNEL, RangeError("rows or columns with different factors at the border", most, 1, MAX_KERNEL))
@@ -436,14 +444,14 @@ def weighed(layers: Layers, operation: OnnxOperation, source: int, rows: Factors
     ones = Convolution(_full((1, shape.channels, 1, 1), 0), _full((1,), 1), None, 1, Padding(), 1, "linear")
     weights = np.broadcast_to(kernel, (shape.channels, 1, *kernel.shape)).astype(np.float32)
     factors = Convolution(weights, _full((shape.channels,), base), None, 1, padding, 1, "linear")
-    layers = layers.grown(bare, "ones", ones, plane, index).grown(bare, "factors", factors, shape, index + 1)
+    layers = layers.with_node(bare, "ones", ones, plane, index).with_node(bare, "factors", factors, shape, index + 1)
     if steps is None:
-        return layers.grown(bare, "multiply", Multiply("linear"), shape, index, index + 2)
+        return layers.with_node(bare, "multiply", Multiply("linear"), shape, index, index + 2)
     # The file states the type of the product alone, so sums and factors can have all the bits that they need. The ones
     # have the fewest bits, which gives the factors the largest range of integers.
     layers = layers.marked(index + 1, Mark(type=ONE))
     layers = layers.marked(index + 2, Mark(scale=np.array([steps], np.float32)))
-    return layers.grown(bare, "multiply", Multiply("linear"), shape, index + 2, index)
+    return layers.with_node(bare, "multiply", Multiply("linear"), shape, index + 2, index)
 
 
 def _step_of(kernel: Factors) -> float:
@@ -451,18 +459,18 @@ def _step_of(kernel: Factors) -> float:
 
     RefusedError is raised if the multiples would be too large for integers.
     """
-    parts = [Fraction(float(weight)).limit_denominator(FINEST) for weight in kernel.ravel()]
+    parts = [Fraction(float(weight)).limit_denominator(MAX_DENOMINATOR) for weight in kernel.ravel()]
     denominator = lcm(*(part.denominator for part in parts))
     distance = max(abs(float(part) - weight) for part, weight in zip(parts, kernel.ravel(), strict=True))
     require(
-        distance < NEAR and np.abs(kernel).sum() * denominator < GREATEST,
+        distance < NEAR and np.abs(kernel).sum() * denominator < MAX_NUMERATOR_SUM,
         "its factors at the border do not fit 16-bit integers; export the model without quantisation, and it is "
         "quantised by calibration",
     )
     return 1 / denominator
 
 
-def inside(outputs: int, stride: int, before: int, window: FloatArray, length: int) -> Factors:
+def share_inside_map(outputs: int, stride: int, before: int, window: FloatArray, length: int) -> Factors:
     """Return, per output along one side, the share of the window's weights that read pixels of the map, not padding.
 
     Args:
@@ -478,7 +486,7 @@ def inside(outputs: int, stride: int, before: int, window: FloatArray, length: i
     return np.asarray(counted / window.sum(dtype=np.float64))
 
 
-def _ends_of(factors: Factors) -> _Ends:
+def _border_kernel(factors: Factors) -> _BorderKernel:
     """Return the kernel along one side that computes these border correction factors from a map of ones."""
     middle = len(factors) // 2
     changes = np.flatnonzero(np.diff(factors))  # between p and p + 1
@@ -486,7 +494,7 @@ def _ends_of(factors: Factors) -> _Ends:
     behind = int(max((len(factors) - 1 - p for p in changes if p >= middle), default=0))
     rising, falling = np.diff(factors[: before + 1]), np.diff(factors[::-1][: behind + 1])
     base = factors[0] + factors[-1] - factors[middle]
-    return _Ends(np.concatenate([rising[::-1], [base], falling]), before, behind)
+    return _BorderKernel(np.concatenate([rising[::-1], [base], falling]), before, behind)
 
 
 def _full(shape: tuple[int, ...], number: float) -> FloatArray:

@@ -18,7 +18,7 @@ from cnn.onnx.arithmetic import floats
 from cnn.onnx.graph import OnnxOperation, require
 from cnn.onnx.layers import Layers
 from cnn.onnx.quantised.mark import Mark
-from cnn.onnx.sliding import Blocks, check_window, dilated, planar, side_by_side
+from cnn.onnx.sliding import Blocks, append_interleaved, check_window, dilated, planar
 from cnn.ops import Convolution, DepthToSpace
 
 
@@ -104,7 +104,7 @@ def transposed_convolution(layers: Layers, operation: OnnxOperation) -> Layers:
     # (groups, inputs of a group, filters of a group) → (filters, inputs of a group), the order in convolutions.
     turned = weights.reshape(groups, channels // groups, each, *weights.shape[2:]).swapaxes(1, 2)
     turned = turned.reshape(filters, channels // groups, *weights.shape[2:])
-    layers = layers.worked_out(turned.nbytes * len(places))
+    layers = layers.with_bytes_spent(turned.nbytes * len(places))
     parts = [_convolution(turned, floats(bias), sides, place, groups) for place in places]
     if groups == 1:
         kernels, biases = (np.concatenate([getattr(part, key) for part in parts]) for key in ("weights", "bias"))
@@ -113,7 +113,7 @@ def transposed_convolution(layers: Layers, operation: OnnxOperation) -> Layers:
     spread = DepthToSpace(rows.stride, columns.stride)
     each = Shape(filters, rows.blocks, columns.blocks)
     blocks = Blocks(spread, each, rows.length, columns.length, Mark(scale=scale))
-    return side_by_side(layers, operation, source.node, parts, blocks)
+    return append_interleaved(layers, operation, source.node, parts, blocks)
 
 
 def _sides(

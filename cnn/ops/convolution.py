@@ -17,8 +17,8 @@ from cnn.dilation import covered
 from cnn.limits import MAX_WINDOW
 from cnn.maps import FloatArray, IntArray, Integers, Padding, Shape, short_repr
 from cnn.ops.operation import Accumulating, FloatOperation, Tensor
-from cnn.ops.weights import AS_IT_IS, BatchNorm, Stored, check_weights, multiply, normalised, parts_of, weight_sums
-from cnn.ops.windows import apart, at_places, columns_of, padded_map, places_of, row_blocks, window_shape
+from cnn.ops.weights import EVERY_WEIGHT, BatchNorm, Stored, check_weights, multiply, normalised, parts_of, weight_sums
+from cnn.ops.windows import columns_of, padded_map, row_blocks, tap_offsets, tap_weights, used_taps, window_shape
 from cnn.requantise import Requantising, requantise_floats
 
 COLUMN_VALUES = 1 << 19
@@ -49,7 +49,7 @@ class Convolution(FloatOperation):
     padding: Padding
     groups: int
     activation: str
-    stored: Stored = AS_IT_IS
+    stored: Stored = EVERY_WEIGHT
     around: float = 0.0
     dilation: tuple[int, int] = (1, 1)
 
@@ -66,17 +66,17 @@ class Convolution(FloatOperation):
 
     def run(self, inputs: Sequence[FloatArray], shape: Shape) -> FloatArray:
         filters, channels = self.weights.shape[:2]
-        places = places_of(self.weights)
-        weights = at_places(self.weights, places).reshape(self.groups, filters // self.groups, -1)
-        column = channels * self.groups * len(places)
-        offsets = apart(places, self.dilation)
+        taps = used_taps(self.weights)
+        weights = tap_weights(self.weights, taps).reshape(self.groups, filters // self.groups, -1)
+        column = channels * self.groups * len(taps)
+        offsets = tap_offsets(taps, self.dilation)
         padded = padded_map(inputs[0], self.padding, self.around, np.float32)
         result = np.empty((filters, shape.height, shape.width), np.float32)
         rows = max(COLUMN_VALUES // (column * shape.width), -(-MIN_FLOAT_COLUMNS // shape.width), 1)
         for first, last in row_blocks(shape.height, rows):
             block = Shape(filters, last - first, shape.width)
             columns = columns_of(padded[:, first * self.stride :], offsets, self.stride, block)
-            products = weights @ columns.reshape(self.groups, channels * len(places), -1)
+            products = weights @ columns.reshape(self.groups, channels * len(taps), -1)
             values = normalised(products.reshape(filters, -1), self.batch_norm, self.bias, self.activation)
             result[:, first:last] = values.reshape(filters, -1, shape.width)
         return result
@@ -133,17 +133,17 @@ def convolve(array: Integers, datatype: DataType, op: QConvolution, shape: Shape
     array: [C, H, W] of ``datatype``.
     """
     filters, channels = op.weights.shape[:2]
-    places = places_of(op.weights)
-    weights = at_places(op.weights, places).reshape(op.groups, filters // op.groups, channels, -1)
-    parts, offsets = parts_of(op, weights, magnitude(datatype)), apart(places, op.dilation)
+    taps = used_taps(op.weights)
+    weights = tap_weights(op.weights, taps).reshape(op.groups, filters // op.groups, channels, -1)
+    parts, offsets = parts_of(op, weights, magnitude(datatype)), tap_offsets(taps, op.dilation)
     padded = padded_map(array, op.padding, op.around, parts[0][1].dtype)
     result = np.empty((filters, shape.height, shape.width), out.carrier)
-    column_bytes = array.shape[0] * len(places) * padded.itemsize
+    column_bytes = array.shape[0] * len(taps) * padded.itemsize
     rows = max(1, COLUMN_BYTES // (column_bytes * shape.width), -(-MIN_INTEGER_COLUMNS // shape.width))
     for first, last in row_blocks(shape.height, rows):
         block = Shape(filters, last - first, shape.width)
         columns = columns_of(padded[:, first * op.stride :], offsets, op.stride, block)
-        total = multiply(parts, columns.reshape(op.groups, channels, len(places), -1))
+        total = multiply(parts, columns.reshape(op.groups, channels, len(taps), -1))
         result[:, first:last] = requantise_floats(total, op.requantiser, out).reshape(filters, -1, shape.width)
     return result
 

@@ -12,7 +12,7 @@ from boards.errors import ShapeError
 from cnn.datatype import DataType, magnitude
 from cnn.maps import FloatArray, IntArray, Integers, Shape, short_repr
 from cnn.ops.operation import Accumulating, FloatOperation, Tensor
-from cnn.ops.weights import AS_IT_IS, BatchNorm, Stored, check_weights, multiply, normalised, parts_of, weight_sums
+from cnn.ops.weights import EVERY_WEIGHT, BatchNorm, Stored, check_weights, multiply, normalised, parts_of, weight_sums
 from cnn.requantise import Requantising, requantise_floats
 
 
@@ -24,7 +24,7 @@ class Dense(FloatOperation):
     bias: FloatArray
     batch_norm: BatchNorm | None
     activation: str
-    stored: Stored = AS_IT_IS
+    stored: Stored = EVERY_WEIGHT
 
     calibrated = True
     __repr__ = short_repr

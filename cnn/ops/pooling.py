@@ -12,7 +12,7 @@ from boards.errors import InvalidValueError, RangeError
 from cnn.datatype import DataType, magnitude
 from cnn.maps import FloatArray, Integers, Padding, Shape
 from cnn.ops.operation import Accumulating, FloatOperation, IntegerOperation, Number, Tensor
-from cnn.ops.windows import every_place, padded_map, taps, window_shape
+from cnn.ops.windows import every_tap, padded_map, tap_values, window_shape
 from cnn.requantise import Requantising, requantise
 
 
@@ -50,7 +50,7 @@ class MaxPool(FloatOperation, IntegerOperation):
     def _greatest(self, array: npt.NDArray[Number], shape: Shape, around: float) -> npt.NDArray[Number]:
         """Return the greatest value of each window of a map, padded with the value ``around``."""
         padded = padded_map(array, self.padding, around, array.dtype)
-        seen = taps(padded, every_place(self.window), self.stride, shape)
+        seen = tap_values(padded, every_tap(self.window), self.stride, shape)
         result: npt.NDArray[Number] = next(seen).copy()
         for tap in seen:
             np.maximum(result, tap, out=result)

@@ -45,21 +45,21 @@ class Stored:
     order.
 
     Attributes:
-        itself: The operation implies the weights, and the file has none.
+        is_implied: The operation implies the weights, and the file has none.
         signs: The file has numbers whose signs count, and each filter uses their mean magnitude.
-        places: The first row and column of each copy of the filters in a larger window; the file has one copy.
-        window: Rows and columns of the filters in the file, if there are ``places``.
+        copies: The first row and column of each copy of the filters in a larger window; the file has one copy.
+        window: Rows and columns of the filters in the file, if there are ``copies``.
         step: Rows and columns of the larger window from one tap of a copy to the next.
     """
 
-    itself: bool = False
+    is_implied: bool = False
     signs: bool = False
     step: int = 1
-    places: tuple[tuple[int, int], ...] = ()
+    copies: tuple[tuple[int, int], ...] = ()
     window: tuple[int, int] = (0, 0)
 
 
-AS_IT_IS = Stored()
+EVERY_WEIGHT = Stored()
 """The file has every weight, in the order of the layer."""
 
 

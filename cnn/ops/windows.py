@@ -13,7 +13,7 @@ from cnn.limits import MAX_PADDED, MAX_PADDING
 from cnn.maps import Padding, Shape
 
 Number = TypeVar("Number", bound=np.generic)
-Places: TypeAlias = Sequence[tuple[int, int]]
+Taps: TypeAlias = Sequence[tuple[int, int]]
 """Rows and columns of a window, row by row."""
 
 
@@ -38,12 +38,12 @@ def window_shape(window: tuple[int, int], filters: int, stride: int, padding: Pa
     return Shape(filters, height // stride + 1, width // stride + 1)
 
 
-def every_place(window: tuple[int, int]) -> Places:
+def every_tap(window: tuple[int, int]) -> Taps:
     """Return the (row, column) of every tap of a window, row by row."""
     return [(y, x) for y in range(window[0]) for x in range(window[1])]
 
 
-def places_of(weights: npt.NDArray[Any]) -> Places:
+def used_taps(weights: npt.NDArray[Any]) -> Taps:
     """Return the (row, column) of the taps of a kernel that have a weight other than 0 in any filter or channel."""
     if weights.shape[2:] == (1, 1):
         return [(0, 0)]
@@ -51,17 +51,17 @@ def places_of(weights: npt.NDArray[Any]) -> Places:
     return [(int(y), int(x)) for y, x in used] or [(0, 0)]
 
 
-def apart(places: Places, dilation: tuple[int, int]) -> Places:
+def tap_offsets(taps: Taps, dilation: tuple[int, int]) -> Taps:
     """Return the (row, column) offsets in the map of the taps of a dilated window."""
-    return [(y * dilation[0], x * dilation[1]) for y, x in places]
+    return [(y * dilation[0], x * dilation[1]) for y, x in taps]
 
 
-def at_places(weights: npt.NDArray[Number], places: Places) -> npt.NDArray[Number]:
+def tap_weights(weights: npt.NDArray[Number], taps: Taps) -> npt.NDArray[Number]:
     """Return the weights of a kernel at these taps only, [filters, channels, taps]."""
     flat = weights.reshape(*weights.shape[:2], -1)
-    if len(places) == flat.shape[2]:
+    if len(taps) == flat.shape[2]:
         return flat
-    return flat[..., [y * weights.shape[3] + x for y, x in places]]
+    return flat[..., [y * weights.shape[3] + x for y, x in taps]]
 
 
 def padded_map(array: npt.NDArray[Any], padding: Padding, value: float, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -77,20 +77,20 @@ def padded_map(array: npt.NDArray[Any], padding: Padding, value: float, dtype: n
     return padded
 
 
-def taps(padded: npt.NDArray[Number], places: Places, stride: int, shape: Shape) -> Iterator[npt.NDArray[Number]]:
+def tap_values(padded: npt.NDArray[Number], taps: Taps, stride: int, shape: Shape) -> Iterator[npt.NDArray[Number]]:
     """Yield, for each tap of a window, its input value at every output position: views [C, H, W] of the
     output's size."""
-    for y, x in places:
+    for y, x in taps:
         rows = slice(y, y + (shape.height - 1) * stride + 1, stride)
         yield padded[:, rows, x : x + (shape.width - 1) * stride + 1 : stride]
 
 
-def columns_of(padded: npt.NDArray[Number], places: Places, stride: int, shape: Shape) -> npt.NDArray[Number]:
+def columns_of(padded: npt.NDArray[Number], taps: Taps, stride: int, shape: Shape) -> npt.NDArray[Number]:
     """Return the im2col matrix [C, taps, H · W]: the input values at these taps for every output position."""
-    columns = np.empty((padded.shape[0], len(places), shape.height, shape.width), padded.dtype)
-    for i, tap in enumerate(taps(padded, places, stride, shape)):
+    columns = np.empty((padded.shape[0], len(taps), shape.height, shape.width), padded.dtype)
+    for i, tap in enumerate(tap_values(padded, taps, stride, shape)):
         columns[:, i] = tap
-    return columns.reshape(padded.shape[0], len(places), -1)
+    return columns.reshape(padded.shape[0], len(taps), -1)
 
 
 def row_blocks(height: int, rows: int) -> Iterator[tuple[int, int]]:

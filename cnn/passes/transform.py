@@ -20,7 +20,7 @@ from cnn.integer_model import run_integer
 from cnn.maps import FloatArray, Padding
 from cnn.network import Network, Node
 from cnn.ops import Activate, AveragePool, Convolution, Dense, QActivate
-from cnn.passes.view import N, checked, ends, without
+from cnn.passes.view import N, checked, unread_nodes, without
 from cnn.quantisation.batch_norm import fold_batch_norms
 from cnn.quantized import QuantizedNetwork
 from cnn.tables import Table, looked_up
@@ -209,9 +209,9 @@ def results_of(network: Network | QuantizedNetwork, picture: Pixels) -> list[npt
     """
     if isinstance(network, Network):
         floats = run_float(network, picture.astype(np.float32) / np.float32(255))
-        return [floats[i] for i in ends(network)]
+        return [floats[i] for i in unread_nodes(network)]
     read = {i for node in network.nodes if node.op.on_host for i in node.inputs if not network.nodes[i].op.on_host} | {
-        i for i in ends(network) if not network.nodes[i].op.on_host
+        i for i in unread_nodes(network) if not network.nodes[i].op.on_host
     }
     integers = run_integer(network, picture)
     return [cast("npt.NDArray[Any]", integers[i]) for i in sorted(read)]

@@ -178,7 +178,7 @@ def checked(network: N) -> N:
     return network
 
 
-def ends(network: N) -> tuple[int, ...]:
+def unread_nodes(network: N) -> tuple[int, ...]:
     """Return the indices of the nodes that no other node reads."""
     read = {i for node in network.nodes for i in node.inputs}
     return tuple(i for i in range(len(network.nodes)) if i not in read)

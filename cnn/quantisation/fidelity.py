@@ -119,7 +119,7 @@ def heads_sqnr_db(
     return {quantized.nodes[i].name: sqnr_db(np.stack(exact[i]), np.stack(dequantised[i])) for i in outputs}
 
 
-def steps_off(network: Network, quantized: QuantizedNetwork) -> dict[str, int]:
+def table_errors(network: Network, quantized: QuantizedNetwork) -> dict[str, int]:
     """Return the greatest error of each piecewise-linear lookup table, in output integers, by the name of its node.
 
     The error is counted in steps of the output, over every value of the input, against the rounded function.

@@ -50,7 +50,7 @@ def weighted(network: Network) -> tuple[int, ...]:
     return tuple(i for i, node in enumerate(network.nodes) if isinstance(node.op, (Convolution, Dense)))
 
 
-def everywhere(network: Network, bits: LayerBits) -> Bits:
+def uniform_bits(network: Network, bits: LayerBits) -> Bits:
     """Return ``bits``, the widths of weights and input, once for each node of the network."""
     return (bits,) * len(network.nodes)
 

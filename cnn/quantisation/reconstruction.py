@@ -25,7 +25,7 @@ from cnn.integer_model import dequantise, run_node
 from cnn.maps import FloatArray, Integers
 from cnn.network import Network
 from cnn.ops import Convolution
-from cnn.ops.windows import apart, every_place
+from cnn.ops.windows import every_tap, tap_offsets
 from cnn.quantisation.rounding import Doubles, Filters, RoundedFilters, WeightGrid
 from cnn.quantized import QNode
 
@@ -114,7 +114,7 @@ def _joined(samples: Sequence[FloatArray], op: Convolution) -> Doubles:
 
 def _gathered(array: FloatArray, op: Convolution, places: tuple[npt.NDArray[np.intp], ...]) -> FloatArray:
     """Return im2col columns of a map at some output positions (rows, columns): [channels · taps, positions]."""
-    padding, places_of_window = op.padding, apart(every_place(op.weights.shape[2:]), op.dilation)
+    padding, places_of_window = op.padding, tap_offsets(every_tap(op.weights.shape[2:]), op.dilation)
     padded = np.pad(array, ((0, 0), (padding.top, padding.bottom), (padding.left, padding.right)))
     rows, columns = (place * op.stride for place in places)
     taps = [padded[:, rows + y, columns + x] for y, x in places_of_window]

@@ -119,7 +119,7 @@ def normalised(network: Network, topology: Topology) -> list[bool]:
     ]
 
 
-def begin(trained: QuantisedNetwork, network: Network, pictures: Tensor) -> None:
+def initialise(trained: QuantisedNetwork, network: Network, pictures: Tensor) -> None:
     """Initialise a trainable network from a float network; images decide quantisation steps, means and variances.
 
     A value of the float network is the trained network's value times a factor per channel. This function tracks the
@@ -200,7 +200,7 @@ def _begin_layer(
     assert isinstance(kernel, Kernel)
     module = trained.convolutions[kernel.number]
     values, worth = reading
-    factor = module.begin(_scaled(op, kernel, worth.cpu().numpy()))
+    factor = module.load_weights(_scaled(op, kernel, worth.cpu().numpy()))
     if kernel.output_bits is None:
         module.bias.copy_(_tensor(op.bias))
         if not module.learns_step:

@@ -120,7 +120,7 @@ class QuantisedConvolution(nn.Module):
         integers = self.integers().float()
         return self._convolve(values, integers * self.step if self.learns_step else integers / self.greatest)
 
-    def begin(self, weights: FloatArray) -> float:
+    def load_weights(self, weights: FloatArray) -> float:
         """Set the weights from a float network's; return the factor by which the float weights are greater."""
         with torch.no_grad():
             values = torch.from_numpy(np.array(weights, np.float32)).view(self.kernel.weights)

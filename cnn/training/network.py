@@ -105,7 +105,7 @@ class QuantisedNetwork(nn.Module):
                 module.requantiser = multiply_shift(topology, self._step_of(layer, kernel), norm)
         return self
 
-    def settle(self, settled: bool) -> None:
+    def freeze_batch_norms(self, settled: bool) -> None:
         """Set whether batch norms use their stored means and variances in training too, as in evaluation."""
         for module in self.convolutions:
             module.settled = settled

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cnn.ops import QConvolution, QDense
-from cnn.quantisation.fidelity import heads_sqnr_db, steps_off
+from cnn.quantisation.fidelity import heads_sqnr_db, table_errors
 from cnn.quantized import QuantizedNetwork
 from systolic.model import Calibration, Model, sample_pictures
 from systolic.pictures import network_inputs
@@ -156,7 +156,7 @@ def head_fidelity(model: Model, quantised: QuantizedNetwork, calibration: Calibr
         {name: rounded(ratio) for name, ratio in ratios.items()},
         len(pictures),
         len(calibration.pictures),
-        steps_off(model.network, quantised),
+        table_errors(model.network, quantised),
         Tried.of(model, quantised, calibration),
     )
 

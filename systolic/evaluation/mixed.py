@@ -18,10 +18,10 @@ from cnn.quantisation.mixed import (
     Bits,
     LayerBits,
     Pictures,
-    everywhere,
     quantise_mixed,
     sensitivities,
     unbeaten_bits,
+    uniform_bits,
     weighted,
 )
 from cnn.quantized import QuantizedNetwork
@@ -133,12 +133,12 @@ def _chosen(network: Network, trial: Trial, share: float, pipeline: Pipeline, pr
         return quantise_mixed(network, trial.statistics, trial.method, bits)
 
     progress(f"folding 4 bits on {pipeline.board.title}")
-    cycles = int(pipeline.fewest_cycles(quantised(everywhere(network, CHOICES[0]))) / share)
-    most = everywhere(network, CHOICES[-1])
+    cycles = int(pipeline.fewest_cycles(quantised(uniform_bits(network, CHOICES[0]))) / share)
+    most = uniform_bits(network, CHOICES[-1])
     if pipeline.keeps(quantised(most), cycles):
         return most
     losses = sensitivities(network, quantised, trial.pictures, CHOICES, progress)
-    areas = {choice: pipeline.layer_areas(quantised(everywhere(network, choice)), cycles) for choice in CHOICES}
+    areas = {choice: pipeline.layer_areas(quantised(uniform_bits(network, choice)), cycles) for choice in CHOICES}
     costs = {layer: {choice: areas[choice][layer] for choice in CHOICES} for layer in weighted(network)}
     choices = unbeaten_bits(network, losses, costs)
     low, high = 0, len(choices)

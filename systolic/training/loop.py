@@ -22,7 +22,7 @@ from cnn.maps import FloatArray
 from cnn.network import Network
 from cnn.stored.npz import write_arrays
 from cnn.training import learning_rate_factor
-from cnn.training.conversion import begin, normalised, topology_of
+from cnn.training.conversion import initialise, normalised, topology_of
 from cnn.training.network import QuantisedNetwork
 from cnn.training.pruning import pruned
 from host.whole_file import write_whole
@@ -110,7 +110,7 @@ def train(
     progress("choosing the initial quantisation steps")
     random = np.random.default_rng([settings.order, 0])
     first = random.permutation(len(data.pictures))[:CALIBRATION_PICTURES]
-    begin(trained, network, _pictures(np.stack([data.example(int(i)).pixels for i in first]) / np.float32(255)))
+    initialise(trained, network, _pictures(np.stack([data.example(int(i)).pixels for i in first]) / np.float32(255)))
     trained = trained.to(device)
     optimiser = torch.optim.AdamW(trained.parameters(), settings.rate, weight_decay=0.0)
     options = _decisive_options(model, data, settings)
@@ -147,7 +147,7 @@ class _Course:
         random = np.random.default_rng([self.settings.order, 1 + self.epoch])
         for step, batch in enumerate(data.epoch(random, self.settings.batch)):
             share = (self.epoch + step / steps) / self.settings.epochs
-            trained.settle(share >= 1 - FROZEN_NORM_SHARE)
+            trained.freeze_batch_norms(share >= 1 - FROZEN_NORM_SHARE)
             for group in optimiser.param_groups:
                 group["lr"] = self.settings.rate * learning_rate_factor(share + 0.5 / (steps * self.settings.epochs))
             total += self._step(trained, optimiser, batch, loss)

@@ -23,7 +23,7 @@ from cnn.network import Network
 from cnn.ops import Activate, QActivate
 from cnn.passes.transform import merge_tables
 from cnn.quantisation.calibration import CalibratedRanges, calibrate
-from cnn.quantisation.fidelity import steps_off
+from cnn.quantisation.fidelity import table_errors
 from cnn.quantisation.quantise import quantise, quantise_format
 from cnn.quantized import QNode, QuantizedNetwork
 from cnn.quantized_check import check_quantized
@@ -256,7 +256,7 @@ def test_steps_off_reports_the_error_of_pieces() -> None:
     steps = np.array([math.floor(x * math.tanh(math.log1p(math.exp(x))) / node.type.scale + 0.5) for x in x.tolist()])
     wanted = np.clip(steps, node.type.datatype.low, node.type.datatype.high)
     off = np.abs(all_values(as_kind(QActivate, node.op).table, read) - wanted).max()
-    assert steps_off(network, quantised) == {"curve": off}
+    assert table_errors(network, quantised) == {"curve": off}
     assert off > 0
     exact = quantise(network, calibrate(network, networks.pictures(network.input_shape)))
-    assert steps_off(network, exact) == {}
+    assert table_errors(network, exact) == {}

@@ -22,7 +22,7 @@ def test_run_random_graphs_match_onnxruntime(graphs: int, tmp_path: Path, capsys
 
 
 def test_run_with_fusion_of_shared_operations_finds_defect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Layers, "alone", lambda layers, operation, position=0: True)
+    monkeypatch.setattr(Layers, "can_merge", lambda layers, operation, position=0: True)
     assert run(Campaign(1, 12, None, tmp_path)) > 0
     assert list(tmp_path.glob("graph-1-*.onnx"))
 

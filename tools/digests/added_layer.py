@@ -100,7 +100,7 @@ def operator(layers: Any, operation: Any) -> Any:
     """Read the ONNX operator."""
     source, read = layers.picture(operation)
     op = Custom(NAME, ())
-    return layers.grown(operation, "positive", op, op.output_shape([read]), source.node)
+    return layers.with_node(operation, "positive", op, op.output_shape([read]), source.node)
 
 
 layer = Layer(lambda read, _: read[0], lambda maps, _: np.maximum(maps[0], 0), _GOLDEN)

@@ -68,7 +68,7 @@ class ValueRange:
         return bool((np.abs(quotients - whole) <= NEAR * np.maximum(1, whole)).all() and (whole >= 1).all())
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The range of values as error messages state it."""
         return f"multiples of {float(self.steps.min()):g} from {self.low:g} to {self.high:g}"
 
@@ -79,7 +79,7 @@ def scales_of(graph: Graph) -> Mapping[str, FloatArray]:
     return {name: np.full(1, each.step, np.float32) for name, each in held.items()}
 
 
-def noted(layers: Layers, operation: OnnxOperation, annotations: Mapping[str, Annotation]) -> Layers:
+def with_datatypes(layers: Layers, operation: OnnxOperation, annotations: Mapping[str, Annotation]) -> Layers:
     """Return the network built so far, with the datatypes that the file states for the operation's outputs noted.
 
     Raises:
@@ -157,13 +157,13 @@ def _fault(tensor: Annotated, layers: Layers, reaches: Sequence[ValueRange | Non
         type_ = layers.type_of(tensor.index)
         if type_ is not None and type_.datatype == BIPOLAR and type_.scale == 1:
             return None
-        required = f"another datatype: the values are {reach.told}"
+        required = f"another datatype: the values are {reach.text}"
     else:
         room = NEAR * max(annotation.step, abs(reach.low), abs(reach.high))
         low, high = annotation.low * annotation.step - room, annotation.high * annotation.step + room
         if reach.counts_in(annotation.step) and low <= reach.low and reach.high <= high:
             return None
-        required = f"a datatype that holds the values, {reach.told}"
+        required = f"a datatype that holds the values, {reach.text}"
     return InvalidValueError(what, annotation.name, required, remedy=REMEDY)
 
 
@@ -273,13 +273,13 @@ def _settled(layers: Layers, graph: Graph, reaches: Sequence[ValueRange | None])
         name = f"the tensor {shown(tensor.name)}" if tensor else f"the output of {shown(node.name)} ({node.source})"
         type_ = _type_inside(reach, step) if index in read else _type_at_the_end(reach, step)
         if type_ is None or getattr(node.op, "activation", "") == "relu6":
-            reason = f"its integers, {reach.told}, have more than {WIDEST} bits, or are clipped between two of them"
+            reason = f"its integers, {reach.text}, have more than {WIDEST} bits, or are clipped between two of them"
             remedy = "put QONNX's MultiThreshold or Quant after it"
             faults.append(UnsupportedError(name, reason, where=layers.label, remedy=remedy))
             continue
         layers = layers.typed(index, type_)
         if type_.scale > step:
-            told = f"its integers, {reach.told}, are rounded to steps of {type_.scale:g}"
+            told = f"its integers, {reach.text}, are rounded to steps of {type_.scale:g}"
             notes.append(f"{layers.label}: {name} is an output of {INT16.bits} bits: {told}")
     raise_all(faults, layers.label)
     return layers, tuple(notes)

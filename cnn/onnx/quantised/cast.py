@@ -74,7 +74,7 @@ def cast(layers: Layers, operation: OnnxOperation) -> Layers:
     channels, index = node.shape.channels, len(layers.nodes)
     op = bare_convolution(np.full(channels, 255, np.float32), channels)
     op = replace(op, bias=np.full(channels, layers.lowest, np.float32))
-    larger = layers.grown(operation, "conv", op, node.shape, source.node)
+    larger = layers.with_node(operation, "conv", op, node.shape, source.node)
     return larger.with_values(operation, replace(source, node=index))
 
 

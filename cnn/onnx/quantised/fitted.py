@@ -36,8 +36,8 @@ from cnn.requantise import (
     UP,
     MultiplyShift,
     Requantiser,
-    beyond_zero,
     requantise,
+    rounding_after_offset,
 )
 from cnn.tables import VALUES_BITS
 
@@ -118,7 +118,7 @@ class FileRequantiser:
     @property
     def halves(self) -> str:
         """The rounding of halves of y: UP, EVEN or ODD."""
-        return EVEN if self.zero_first else beyond_zero(EVEN, self.zero)
+        return EVEN if self.zero_first else rounding_after_offset(EVEN, self.zero)
 
     @property
     def channels(self) -> int:

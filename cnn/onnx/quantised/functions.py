@@ -97,13 +97,13 @@ class FloatSums:
     channel: Longs
 
     @property
-    def ends(self) -> tuple[float, float]:
+    def value_range(self) -> tuple[float, float]:
         """The least and the greatest real value of any channel's sums."""
         low, high = ((end + self.shift) * self.unit for end in (self.reach.low, self.reach.high))
         return float(low.min()), float(high.max())
 
     @property
-    def whole(self) -> WholeSums | None:
+    def common_integers(self) -> WholeSums | None:
         """The sums of all channels as integers of one scale; None if their scales and offsets do not allow it."""
         unit = float(self.unit.min())
         steps = np.rint(self.unit / unit)
@@ -115,21 +115,21 @@ class FloatSums:
         low, high = (np.rint(end * steps + offset - part) for end in (self.reach.low, self.reach.high))
         return WholeSums(unit, part, int(low.min()), int(high.max()))
 
-    def joined(self, by: Requantiser | MultiplyShift) -> FloatSums:
+    def merged(self, by: Requantiser | MultiplyShift) -> FloatSums:
         """Return the sums with one row for all channels that have the same real values and requantiser parameters.
 
         Channels that differ by a whole number of steps are joined too, if their sums follow each other without a gap.
         The requantiser is compared as well, because a channel that always saturates may have another bias than its real
         values require.
         """
-        whole = np.rint(self.shift)
+        whole_shift = np.rint(self.shift)
         numbers = {name: array[self.channel] for name, array in numbers_of(by).items()}
-        moved_bias = numbers["bias"] - whole * (numbers["multiplier"] if isinstance(by, MultiplyShift) else 1)
+        moved_bias = numbers["bias"] - whole_shift * (numbers["multiplier"] if isinstance(by, MultiplyShift) else 1)
         others = [array for name, array in numbers.items() if name != "bias"]
-        key = np.stack([self.unit, np.rint((self.shift - whole) / SAME), moved_bias, *others])
+        key = np.stack([self.unit, np.rint((self.shift - whole_shift) / SAME), moved_bias, *others])
         _, first, group = np.unique(key, axis=1, return_index=True, return_inverse=True)
         group = group.ravel()
-        moved = (whole - whole[first][group]).astype(np.int64)
+        moved = (whole_shift - whole_shift[first][group]).astype(np.int64)
         lows, highs = self.reach.low + moved, self.reach.high + moved
         rows: list[tuple[int, int, int]] = []  # the first channel of a group, its least sum and its greatest sum
         for channel in np.lexsort((lows, group)):
@@ -299,12 +299,12 @@ class AtNode:
         """Return whether activations read the node's sums directly, before any quantiser."""
         return self.index in self.all.readers
 
-    def chosen(self, sums: FloatSums, requantiser: Requantisers) -> FunctionTables:
+    def tables_for(self, sums: FloatSums, requantiser: Requantisers) -> FunctionTables:
         """Return the requantiser of the node's sums and the lookup tables of the activations that read them."""
         readers, alone = self._readers, self.all.readers[self.index].alone
         functions = [each.function for each in readers.values()]
-        ends = _told_apart(sums.ends, functions) if alone else sums.ends
-        return between(sums, readers, requantiser, ends, alone)
+        ends = _distinguished_range(sums.value_range, functions) if alone else sums.value_range
+        return nearest_tables(sums, readers, requantiser, ends, alone)
 
     @property
     def _readers(self) -> dict[int, Reader]:
@@ -312,7 +312,7 @@ class AtNode:
         activation = getattr(self.all.network.nodes[self.index].op, "activation", "linear")
         return {i: self.all.reader(i, activation) for i in self.all.readers[self.index].functions}
 
-    def compared(self, made: FunctionTables, sums: Longs, floats: Doubles) -> FunctionTables:
+    def with_differences(self, made: FunctionTables, sums: Longs, floats: Doubles) -> FunctionTables:
         """Return the lookup tables ``made`` with their differences from the file, for these sums and real values.
 
         Args:
@@ -321,7 +321,7 @@ class AtNode:
             floats: The real values that these sums have in the file.
         """
         read = made.type.datatype
-        places = of_first_channel(made.by, sums, read)
+        places = first_channel_outputs(made.by, sums, read)
         ones = np.ones(sums.size, np.int64)
         differences = {
             index: _difference(made.tables[index], read, places, reader.function(floats), ones)
@@ -329,7 +329,7 @@ class AtNode:
         }
         return replace(made, differences=differences)
 
-    def keep(self, made: FunctionTables) -> None:
+    def store_tables(self, made: FunctionTables) -> None:
         """Store the lookup tables for the activations that read the node's sums, and the tables' differences."""
         self.all.tables.update(made.tables)
         self.all.differences.update(made.differences)
@@ -370,14 +370,16 @@ def function_of(op: Activate, mark: Mark, activation: str = "linear") -> Functio
     assert type_ is not None
     if gate is None:
         values = FUNCTIONS[op.function].values
-        return lambda x: stepped(values(before(x), *op.parameters), type_, mark.zero_first)
+        return lambda x: quantised_values(values(before(x), *op.parameters), type_, mark.zero_first)
     (factor,) = (FUNCTIONS[name].values for name, product in GATES.items() if product == op.function)
     own = gate
 
     def product(x: Doubles) -> Longs:
         cut = before(x)
-        return stepped(
-            cut * (stepped(factor(cut, *op.parameters), own) - own.zero_point) * own.scale, type_, mark.zero_first
+        return quantised_values(
+            cut * (quantised_values(factor(cut, *op.parameters), own) - own.zero_point) * own.scale,
+            type_,
+            mark.zero_first,
         )
 
     return product
@@ -391,7 +393,7 @@ _BEFORE: Mapping[str, Callable[[Doubles], Doubles]] = {
 }
 
 
-def stepped(values: Doubles, type_: TensorType, zero_first: bool = False) -> Longs:
+def quantised_values(values: Doubles, type_: TensorType, zero_first: bool = False) -> Longs:
     """Return real values quantised to the integers of a type, halves rounded to even as in ONNX.
 
     The quotient is a float32 number, as in a file's quantiser. zero_first: see Mark.
@@ -407,7 +409,7 @@ def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int,
         for source in node.inputs:
             readers.setdefault(source, []).append(index)
 
-    def found(index: int) -> tuple[tuple[int, ...], bool]:
+    def functions_after(index: int) -> tuple[tuple[int, ...], bool]:
         """Return the activations that read the node's output, directly or moved, and whether only they read it.
 
         There are no functions if a reader cannot take the sums themselves.
@@ -419,7 +421,7 @@ def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int,
             if isinstance(op, Activate) and marks.get(reader, NO_MARK).type is not None:
                 functions.append(reader)
             elif isinstance(op, MOVES) and reader in readers:
-                further, alone_there = found(reader)
+                further, alone_there = functions_after(reader)
                 functions += further
                 alone = alone and alone_there
             elif isinstance(op, (*WEIGHTED, Output)):
@@ -428,8 +430,8 @@ def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int,
                 return (), False
         return tuple(functions), alone
 
-    both = {
-        index: found(index)
+    readers_of = {
+        index: functions_after(index)
         for index, node in enumerate(network.nodes)
         if isinstance(node.op, (*WEIGHTED, *OF_MAPS)) and marks.get(index, NO_MARK).type is None
     }
@@ -438,7 +440,7 @@ def _read_by_functions(network: Network, marks: Mapping[int, Mark]) -> dict[int,
         op = network.nodes[index].op
         return alone or (isinstance(op, WEIGHTED) and op.activation == "linear")
 
-    return {index: ReadBy(*each) for index, each in both.items() if each[0] and may_read(index, each[1])}
+    return {index: ReadBy(*each) for index, each in readers_of.items() if each[0] and may_read(index, each[1])}
 
 
 def float_sums(unit: Doubles, shift: Doubles, reach: Reach) -> FloatSums:
@@ -448,7 +450,7 @@ def float_sums(unit: Doubles, shift: Doubles, reach: Reach) -> FloatSums:
     return FloatSums(unit, shift, reach, np.arange(len(unit)))
 
 
-def between(
+def nearest_tables(
     sums: FloatSums, readers: Mapping[int, Reader], requantiser: Requantisers, ends: tuple[float, float], alone: bool
 ) -> FunctionTables:
     """Return the requantiser of a layer's sums and its activations' lookup tables that differ least from the file.
@@ -487,13 +489,13 @@ def nearest(readings: Iterable[R], cost: Callable[[R], tuple[float, ...]]) -> R:
     return best
 
 
-def of_first_channel(by: Requantiser | MultiplyShift, sums: Longs, datatype: DataType) -> Longs:
+def first_channel_outputs(by: Requantiser | MultiplyShift, sums: Longs, datatype: DataType) -> Longs:
     """Return the output integers that the requantiser's first channel gives for these sums."""
     first: dict[str, Any] = {name: numbers[:1] for name, numbers in numbers_of(by).items()}
     return np.asarray(requantise(sums[None], replace(by, **first), datatype)[0], np.int64)
 
 
-def _told_apart(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[float, float]:
+def _distinguished_range(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[float, float]:
     """Return the range of real values outside which no activation's output changes."""
     low, high = ends
     for _ in range(CLOSER):
@@ -530,7 +532,7 @@ def _corners(ends: tuple[float, float], functions: Sequence[Function]) -> tuple[
     They are a jump, and the values at which one of several functions stops changing. If there is none, 0 is returned.
     """
     jump = _jump(ends, functions)
-    inner = [end for function in functions for end in _told_apart(ends, [function]) if ends[0] < end < ends[1]]
+    inner = [end for function in functions for end in _distinguished_range(ends, [function]) if ends[0] < end < ends[1]]
     near = (ends[1] - ends[0]) / PLACES
     found = [jump] if jump else []
     found += [end for end in inner if min(end - ends[0], ends[1] - end) > near and len(functions) > 1]
@@ -546,7 +548,7 @@ def _targets(sums: FloatSums, ends: tuple[float, float], jump: float, alone: boo
         jump: The real value at which a piece should begin.
         alone: Whether only functions read the sums. A layer that reads them too needs 16 bits, or an integer per sum.
     """
-    whole = sums.whole
+    whole = sums.common_integers
     if whole is not None:
         unit, part = whole.unit, whole.part
         low = min(0, max(math.floor(ends[0] / unit - part), whole.low))
@@ -598,8 +600,8 @@ def _built(
     ends: tuple[float, float],
 ) -> FunctionTables:
     """Return lookup tables for the intermediate integers that the requantiser ``by`` gives, with their differences."""
-    sums = sums.joined(by)
-    row, integers, weights = _told_sums(sums, type_, ends)
+    sums = sums.merged(by)
+    row, integers, weights = _compared_sums(sums, type_, ends)
     x: Doubles = np.asarray((integers + sums.shift[row]) * sums.unit[row], np.float64)
     channel = sums.channel[row]
     arrays: dict[str, Any] = {name: array[channel] for name, array in numbers_of(by).items()}
@@ -623,7 +625,7 @@ def _difference(table: Table, read: DataType, places: Longs, right: Longs, weigh
     return Difference(int(off.max()), int(weights[off > 0].sum()), int(weights.sum()))
 
 
-def _told_sums(sums: FloatSums, type_: TensorType, ends: tuple[float, float]) -> tuple[Longs, Longs, Longs]:
+def _compared_sums(sums: FloatSums, type_: TensorType, ends: tuple[float, float]) -> tuple[Longs, Longs, Longs]:
     """Return channel row, sum and weight of each sum at which a lookup table is compared with the file.
 
     These are the sums between the ends, some next to them, and the least and the greatest of each row. The last two

@@ -35,10 +35,10 @@ from cnn.onnx.quantised.functions import (
     Functions,
     FunctionTables,
     SumTarget,
+    first_channel_outputs,
     float_sums,
     nearest,
-    of_first_channel,
-    stepped,
+    quantised_values,
 )
 from cnn.onnx.quantised.mark import NO_MARK, Mark
 from cnn.onnx.quantised.stated import WIDE_ADD_LIMIT, Sums, as_stated, float_form
@@ -344,8 +344,8 @@ def _of_values(op: QAdd, inputs: list[TensorType], rounded: Rounded, fit: Fit) -
     They are counted because integer multipliers only approximate the ratios of the file's scales.
     """
     sums, floats = _values_of_maps(op, inputs)
-    ours = of_first_channel(fit.by, sums, rounded.type.datatype)
-    right = stepped(np.where(floats < 0, rounded.slope * floats, floats), rounded.type, rounded.zero_first)
+    ours = first_channel_outputs(fit.by, sums, rounded.type.datatype)
+    right = quantised_values(np.where(floats < 0, rounded.slope * floats, floats), rounded.type, rounded.zero_first)
     differing = int(np.count_nonzero(right != ours))
     return replace(fit, differing=np.full(1, differing), sums=np.full(1, sums.size))
 
@@ -380,12 +380,12 @@ def _for_functions(
         def requantiser(target: SumTarget) -> Requantiser | MultiplyShift:
             return _of_all(sums, target, "linear", node).by
 
-        made = functions.chosen(float_sums(one * sums.step, -one * sums.zero, sums.reach), requantiser)
+        made = functions.tables_for(float_sums(one * sums.step, -one * sums.zero, sums.reach), requantiser)
         op = sums.op(made.by)
-        return op, functions.compared(made, *_values_of_maps(op, inputs)) if isinstance(op, QAdd) else made
+        return op, functions.with_differences(made, *_values_of_maps(op, inputs)) if isinstance(op, QAdd) else made
 
     op, made = nearest(map(read, several), lambda pair: pair[1].cost)
-    functions.keep(made)
+    functions.store_tables(made)
     return LayerReading(op, made.type)
 
 
@@ -474,8 +474,8 @@ def _weighted(
                     FileRequantiser(unit / to.scale, offset, to.zero_point, to.datatype, 1.0), reach, "linear", node
                 ).by
 
-            chosen = functions.chosen(float_sums(unit, shift, reach), requantiser)
-            functions.keep(chosen)
+            chosen = functions.tables_for(float_sums(unit, shift, reach), requantiser)
+            functions.store_tables(chosen)
             return LayerReading(_layer(op, carried, weight_type, chosen.by, source), chosen.type)
         type_ = type_ or _leaving(carried, weight_type, source, unit, shift)
     if mark.thresholds is not None:

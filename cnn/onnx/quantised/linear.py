@@ -101,7 +101,7 @@ def quantise(layers: Layers, operation: OnnxOperation) -> Layers:
         values = layers.constant(operation, 0)
         column = _column(layers, operation, values, grid)
         require(bool(np.isfinite(values).all()), "some of its numbers are not finite")
-        layers = layers.worked_out(values.size * np.dtype(grid.datatype.carrier).itemsize)
+        layers = layers.with_bytes_spent(values.size * np.dtype(grid.datatype.carrier).itemsize)
         integers = np.rint(values / column.scale) + column.zero
         limited = np.clip(integers, grid.datatype.low, grid.datatype.high).astype(grid.datatype.carrier)
         return layers.with_values(operation, np.asarray(limited))
@@ -118,7 +118,7 @@ def typed(layers: Layers, operation: OnnxOperation, target: TensorType) -> Layer
     if type_ == target or (type_ == PIXEL and same_as_pixels(target)) or isinstance(op, Softmax):
         return layers.with_values(operation, source)  # the host computes a softmax in floats: nothing is lost after it
     if type_ is not None:
-        return grown(layers, operation, source, target)
+        return with_conversion(layers, operation, source, target)
     return _sums_typed(in_one_sum(layers, source.node), operation, source, target)
 
 
@@ -145,19 +145,19 @@ def _is_part(layers: Layers, index: int) -> bool:
 
 def _sums_typed(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> Layers:
     """Give a layer's unquantised sums the type ``target``, in the layer that computes them or in a new one."""
-    op, alone = layers.nodes[source.node].op, layers.alone(operation)
+    op, alone = layers.nodes[source.node].op, layers.can_merge(operation)
     if alone:
         layers, settled = _spread_typed(layers, operation, source, target)
         if settled:
             return layers
     if isinstance(op, SUMS) and not alone:
-        return grown(layers, operation, source, target)  # a function of the sums, which others read too
+        return with_conversion(layers, operation, source, target)  # a function of the sums, which others read too
     if isinstance(op, _OWN_TYPE):
         require(alone, ELSEWHERE)
         return _settled(layers, operation, source, target)
     if isinstance(op, Concat) and alone:
         return _rejoined(layers, operation, source, target)
-    return grown(layers, operation, source, target)
+    return with_conversion(layers, operation, source, target)
 
 
 def _spread_typed(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType) -> tuple[Layers, bool]:
@@ -201,7 +201,7 @@ def _settled(layers: Layers, operation: OnnxOperation, source: Map, target: Tens
         return layers.typed(source.node, target).with_values(operation, source)
     assert isinstance(node.op, SUMS)
     plain = layers.changed(operation, source, replace(node.op, activation="linear")).typed(source.node, target)
-    return grown(plain, operation, source, target, Activate("clip", cut))
+    return with_conversion(plain, operation, source, target, Activate("clip", cut))
 
 
 def _ends_there(target: TensorType, cut: tuple[float, float]) -> bool:
@@ -210,7 +210,7 @@ def _ends_there(target: TensorType, cut: tuple[float, float]) -> bool:
     return target.zero_point in (0, target.datatype.low) and high >= target.datatype.high
 
 
-def grown(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType, op: Op = SAME) -> Layers:
+def with_conversion(layers: Layers, operation: OnnxOperation, source: Map, target: TensorType, op: Op = SAME) -> Layers:
     """Return the network with a layer appended that converts its input to the type ``target``.
 
     For the picture it is a 1×1 convolution that converts pixels to the type, because no table reads the picture.
@@ -218,7 +218,7 @@ def grown(layers: Layers, operation: OnnxOperation, source: Map, target: TensorT
     node, index = layers.nodes[source.node], len(layers.nodes)
     if isinstance(node.op, Input):
         op = bare_convolution(None, node.shape.channels)
-    larger = layers.grown(
+    larger = layers.with_node(
         operation, "conv" if isinstance(node.op, Input) else "requantise", op, node.shape, source.node
     )
     return larger.typed(index, target).with_values(operation, replace(source, node=index))
@@ -231,10 +231,10 @@ def _rejoined(layers: Layers, operation: OnnxOperation, source: Map, target: Ten
         if layers.type_of(index) != target:
             shape = layers.nodes[index].shape
             part = Map(index, (1, shape.channels, shape.height, shape.width))
-            layers = grown(layers, operation, part, target)
+            layers = with_conversion(layers, operation, part, target)
             index = len(layers.nodes) - 1
         inputs.append(index)
-    larger = layers.grown(operation, "route", Concat(), node.shape, *inputs)
+    larger = layers.with_node(operation, "route", Concat(), node.shape, *inputs)
     return larger.with_values(operation, replace(source, node=len(layers.nodes)))
 
 
@@ -287,7 +287,7 @@ def _raw(layers: Layers, operation: OnnxOperation, source: Map, target: TensorTy
     gain = np.full(shape.channels, 255 * target.scale, np.float32)
     offset = np.full(shape.channels, -unsigned * target.scale, np.float32)
     op = replace(bare_convolution(gain, shape.channels), bias=offset)
-    larger = layers.grown(replace(operation, inputs=operation.inputs[:1]), "conv", op, shape, source.node)
+    larger = layers.with_node(replace(operation, inputs=operation.inputs[:1]), "conv", op, shape, source.node)
     index = len(layers.nodes)
     return larger.typed(index, target).with_values(operation, replace(source, node=index))
 
@@ -305,7 +305,7 @@ def _constant(layers: Layers, operation: OnnxOperation) -> Layers:
     exact = np.float64 if grid.datatype.bits > 16 else np.float32
     products = (values.astype(exact) - column.zero.astype(exact)) * column.scale.astype(exact)
     floats = np.asarray(products, np.float32)  # numpy returns a scalar for a single number
-    named = layers.worked_out(4 * floats.size).with_values(operation, floats)
+    named = layers.with_bytes_spent(4 * floats.size).with_values(operation, floats)
     scales = {**layers.scales, operation.outputs[0]: grid.scale.reshape(-1)}
     return replace(named, scales=scales)
 

@@ -46,7 +46,7 @@ class Steps:
     def constant(self, values: Array) -> str:
         """Add a constant array to the network's tensors and return its name."""
         name = self.name()
-        larger = self.layers.worked_out(values.nbytes)
+        larger = self.layers.with_bytes_spent(values.nbytes)
         self.layers = replace(larger, constants={**larger.constants, name: values})
         return name
 
@@ -130,7 +130,7 @@ def gemm(layers: Layers, operation: OnnxOperation) -> Layers:
     return steps.quantised(steps.put("Gemm", [*inputs, *bias], attributes=operation.attributes), 7)
 
 
-def joined(kind: str) -> Builder:
+def qlinear_binary(kind: str) -> Builder:
     """Return the function that reads QLinearAdd or QLinearMul, whose zero point is added before rounding."""
 
     def build(layers: Layers, operation: OnnxOperation) -> Layers:
@@ -147,7 +147,7 @@ def concat(layers: Layers, operation: OnnxOperation) -> Layers:
     return steps.quantised(steps.put("Concat", parts, attributes=operation.attributes), 0)
 
 
-def plain(kind: str) -> Builder:
+def qlinear_unary(kind: str) -> Builder:
     """Return the function that reads onnxruntime's QLinear form of an operator on one map: a pool or an activation."""
 
     def build(layers: Layers, operation: OnnxOperation) -> Layers:
@@ -234,13 +234,13 @@ INTEGERS: dict[str, Callable[[Layers, OnnxOperation], Layers]] = {
     "ConvInteger": sums("Conv"),
     "MatMulInteger": sums("MatMul"),
     f"{MICROSOFT}QGemm": gemm,
-    f"{MICROSOFT}QLinearAdd": joined("Add"),
-    f"{MICROSOFT}QLinearMul": joined("Mul"),
+    f"{MICROSOFT}QLinearAdd": qlinear_binary("Add"),
+    f"{MICROSOFT}QLinearMul": qlinear_binary("Mul"),
     f"{MICROSOFT}QLinearConcat": concat,
-    f"{MICROSOFT}QLinearAveragePool": plain("AveragePool"),
-    f"{MICROSOFT}QLinearGlobalAveragePool": plain("GlobalAveragePool"),
-    f"{MICROSOFT}QLinearLeakyRelu": plain("LeakyRelu"),
-    f"{MICROSOFT}QLinearSigmoid": plain("Sigmoid"),
+    f"{MICROSOFT}QLinearAveragePool": qlinear_unary("AveragePool"),
+    f"{MICROSOFT}QLinearGlobalAveragePool": qlinear_unary("GlobalAveragePool"),
+    f"{MICROSOFT}QLinearLeakyRelu": qlinear_unary("LeakyRelu"),
+    f"{MICROSOFT}QLinearSigmoid": qlinear_unary("Sigmoid"),
     f"{MICROSOFT}QLinearSoftmax": softmax,
 }
 """The builders by kind, with the domain before the name unless it is ONNX's own."""

@@ -150,7 +150,7 @@ def _with_sums(layers: Layers, source: Map) -> Layers:
     shape = layers.nodes[pool.inputs[0]].shape
     window = (shape.height, shape.width)
     check_size(window)
-    layers = layers.worked_out(4 * shape.values)
+    layers = layers.with_bytes_spent(4 * shape.values)
     unit: FloatArray = np.array(np.broadcast_to(factor / (window[0] * window[1]), (shape.channels,)), np.float32)
     weights = np.array(np.broadcast_to(unit.reshape(-1, 1, 1, 1), (shape.channels, 1, *window)))
     op = Convolution(weights, np.zeros(shape.channels, np.float32), None, 1, Padding(), shape.channels, "linear")
@@ -165,7 +165,7 @@ def _sums_of(layers: Layers, operation: OnnxOperation, source: Map) -> _Sums:
         low, high = ((end - type_.zero_point) * type_.scale for end in (type_.datatype.low, type_.datatype.high))
         return _Sums(np.array([type_.scale]), low, high)
     op, input_type = node.op, layers.type_of(node.inputs[0]) if node.inputs else None
-    fits = isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation)
+    fits = isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.can_merge(operation)
     if input_type is None or not fits:
         raise RefusedError("integers must be before it, or a sum of integers that nothing else reads")
     assert isinstance(op, (Convolution, Dense))
@@ -246,7 +246,7 @@ def _numbers(layers: Layers, operation: OnnxOperation, *grid: Array) -> Array:
 
 
 def _constant(layers: Layers, operation: OnnxOperation, values: Array, scale: Array) -> Layers:
-    named = layers.worked_out(4 * values.size).with_values(operation, values)
+    named = layers.with_bytes_spent(4 * values.size).with_values(operation, values)
     return replace(named, scales={**layers.scales, operation.outputs[0]: scale.reshape(-1)})
 
 
@@ -291,8 +291,8 @@ def _thresholded(layers: Layers, operation: OnnxOperation, target: TensorType, t
     channels = layers.nodes[source.node].shape.channels
     fits = len(thresholds) in (1, channels)
     require(fits, ShapeError("the thresholds", f"{len(thresholds)} rows", f"1 row or {channels}, one for each channel"))
-    own = isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.alone(operation)
-    if not own and layers.alone(operation):
+    own = isinstance(op, (Convolution, Dense)) and op.activation == "linear" and layers.can_merge(operation)
+    if not own and layers.can_merge(operation):
         layers, own = _of_maps(in_one_sum(layers, source.node), source.node)
     if not own:
         layers, source = _of_sums(layers, operation, source)
@@ -347,7 +347,7 @@ def _of_sums(layers: Layers, operation: OnnxOperation, source: Map) -> tuple[Lay
     layers = _with_exact_sums(layers, source.node)
     shape, index = layers.nodes[source.node].shape, len(layers.nodes)
     bare = replace(operation, inputs=operation.inputs[:1])
-    layers = layers.grown(bare, "conv", bare_convolution(None, shape.channels), shape, source.node)
+    layers = layers.with_node(bare, "conv", bare_convolution(None, shape.channels), shape, source.node)
     return layers.marked(index, Mark(scale=np.ones(1, np.float32))), replace(source, node=index)
 
 

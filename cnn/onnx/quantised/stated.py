@@ -43,8 +43,8 @@ from cnn.requantise import (
     Requantiser,
     Requantising,
     Thresholds,
-    beyond_zero,
     requantise,
+    rounding_after_offset,
 )
 
 Doubles: TypeAlias = npt.NDArray[np.float64]
@@ -97,7 +97,7 @@ def attributes_of(network: QuantizedNetwork, node: QNode) -> dict[str, Any]:
     rows = rows[:, :1] if bool((rows == rows[:, :1]).all()) else rows
     named: dict[str, Any] = {REQUANTISER: load_onnx().numpy_helper.from_array(np.ascontiguousarray(rows))}
     if by.halves != UP:
-        named[ROUNDING] = beyond_zero(by.halves, type_.zero_point)
+        named[ROUNDING] = rounding_after_offset(by.halves, type_.zero_point)
     return {**named, MULTIPLIERS: list(op.multipliers)} if isinstance(op, QAdd) else named
 
 
@@ -138,7 +138,7 @@ def as_stated(node: QNode, stated: Stated, inputs: Sequence[TensorType], positio
     by = _requantiser(rows, _at_zero(candidate, inputs, positions), node.type.zero_point)
     if by is None:
         return op
-    by = replace(by, halves=beyond_zero(stated.halves, node.type.zero_point))
+    by = replace(by, halves=rounding_after_offset(stated.halves, node.type.zero_point))
     candidate = replace(candidate, requantiser=by)
     return candidate if _agree(node, candidate, inputs, positions) else op
 

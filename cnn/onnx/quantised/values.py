@@ -10,7 +10,7 @@ from boards.errors import RangeError, ShapeError
 from cnn.datatype import DataType, TensorType
 from cnn.onnx.graph import OnnxOperation, RefusedError, require
 from cnn.onnx.layers import Layers, Map
-from cnn.onnx.quantised.linear import grown, typed
+from cnn.onnx.quantised.linear import typed, with_conversion
 from cnn.ops import Activate
 
 DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general")
@@ -65,7 +65,7 @@ def in_values(layers: Layers, operation: OnnxOperation, values: Values, zero_fir
     source = larger.value(operation.outputs[0])
     if not isinstance(source, Map):
         raise RefusedError("nothing reads its first output")
-    return grown(larger, operation, source, values.type, Activate("clip", values.cut))
+    return with_conversion(larger, operation, source, values.type, Activate("clip", values.cut))
 
 
 def with_zero_first(layers: Layers, operation: OnnxOperation, count: int) -> Layers:

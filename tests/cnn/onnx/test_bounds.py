@@ -154,7 +154,7 @@ def test_pruning_removes_unread_nodes_and_renumbers_the_rest() -> None:
 def test_node_names_are_numbered_from_1_per_stem() -> None:
     grown = layers(x=Map(0, (1, 3, 4, 5)))
     for stem in ("conv", "pool", "conv", "conv2x", "conv"):
-        grown = grown.grown(OnnxOperation("it", "Conv", ("x",), ("y",), {}), stem, conv(), Shape(2, 4, 5), 0)
+        grown = grown.with_node(OnnxOperation("it", "Conv", ("x",), ("y",), {}), stem, conv(), Shape(2, 4, 5), 0)
     assert [n.name for n in grown.nodes[1:]] == ["conv1", "pool1", "conv2", "conv2x1", "conv3"]
 
 

@@ -13,8 +13,7 @@ from cnn.maps import Padding, Shape
 from cnn.network import Network, Node
 from cnn.onnx.graph import RefusedError
 from cnn.onnx.quantised.fitted import FileRequantiser, Reach
-from cnn.onnx.quantised.functions import Functions, function_of
-from cnn.onnx.quantised.functions import stepped as as_integers
+from cnn.onnx.quantised.functions import Functions, function_of, quantised_values
 from cnn.onnx.quantised.integers import (
     LARGEST,
     _fitted,
@@ -273,7 +272,7 @@ def test_add_counts_every_pair_that_differs(scales: tuple[float, float], zero: i
 
 def test_values_become_integers_of_the_type() -> None:
     values = np.array([-100.0, -0.26, -0.24, 0.0, 0.26, 100.0])
-    assert as_integers(values, TensorType(INT8, 0.5, 3)).tolist() == [-128, 2, 3, 3, 4, 127]
+    assert quantised_values(values, TensorType(INT8, 0.5, 3)).tolist() == [-128, 2, 3, 3, 4, 127]
 
 
 def test_gate_is_rounded_before_it_multiplies() -> None:

@@ -184,7 +184,7 @@ def test_layer_output_has_the_number_of_sides_of_its_input(
     sides: tuple[int, ...], shape: Shape, view: tuple[int, ...]
 ) -> None:
     """Expect sides of 1 to be left out."""
-    value = layers(*sides[1:]).grown(operation("Concat"), "route", Concat(), shape, 0).value("y")
+    value = layers(*sides[1:]).with_node(operation("Concat"), "route", Concat(), shape, 0).value("y")
     assert value == Map(1, view)
 
 
@@ -454,9 +454,9 @@ def test_quantised_constants_are_counted_by_their_bytes() -> None:
     integers = after.value("y")
     assert isinstance(integers, np.ndarray)
     assert integers.tolist() == [max(-128, min(127, round(float(v / np.float32(0.01))) + 3)) for v in values]
-    assert before.worked_out(before.left).left == 0
+    assert before.with_bytes_spent(before.left).left == 0
     with raises(DoesNotFitError, need=before.left + 1, have=before.left):
-        before.worked_out(before.left + 1)
+        before.with_bytes_spent(before.left + 1)
 
 
 def test_map_with_several_readers_is_not_read_once() -> None:
@@ -466,7 +466,7 @@ def test_map_with_several_readers_is_not_read_once() -> None:
     twice = whole.with_values(operation("Identity"), Map(0, (1, 3, 2, 2)))
     assert twice.read_once(0)
     assert not Layers(**{**vars(twice), "readers": {"x": 1, "y": 2}}).read_once(0)
-    assert not whole.typed(0, TensorType(_int8(), 0.1)).alone(operation("Relu"))
+    assert not whole.typed(0, TensorType(_int8(), 0.1)).can_merge(operation("Relu"))
 
 
 def _int8() -> Any:

@@ -15,7 +15,7 @@ from cnn.network import Network, Node
 from cnn.onnx.graph import OnnxOperation, RefusedError
 from cnn.onnx.layers import Layers, Map, map_shape
 from cnn.onnx.operators import BUILDERS
-from cnn.onnx.pads import put_around
+from cnn.onnx.pads import append_padding
 from cnn.onnx.pools import average_pool, max_pool
 from cnn.ops import Activate, Convolution, Input
 from tests.support.cases import cases
@@ -270,7 +270,7 @@ def test_zero_padding_without_a_convolution_becomes_a_layer(around: tuple[int, i
     padded = BUILDERS["Pad"](
         Layers(**{**vars(whole), "constants": {"p": pads}}), OnnxOperation("it", "Pad", ("x", "p"), ("y",), {})
     )
-    check(put_around(padded, "y"), picture, np.pad(picture, ((0, 0), (top, bottom), (left, right))))
+    check(append_padding(padded, "y"), picture, np.pad(picture, ((0, 0), (top, bottom), (left, right))))
 
 
 # --- elementwise operators --------------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from cnn.network import Node
 from cnn.onnx import transposed
 from cnn.onnx.graph import OnnxOperation, RefusedError
 from cnn.onnx.layers import Layers, Map
-from cnn.onnx.pools import Picks
-from cnn.onnx.resizing import ResizedSide, _between, _means, _repeats, grows_wholly
-from cnn.onnx.sliding import Slide, _ends_of, dilated, inside, joined, pads_of, planar, slid
+from cnn.onnx.pools import Subsampling
+from cnn.onnx.resizing import ResizedSide, _enlarged_side, _ratio_side, _repeats, is_integer_enlargement
+from cnn.onnx.sliding import Slide, _border_kernel, add_paddings, dilated, pads_of, planar, share_inside_map, slide_of
 from cnn.ops import Input
 from tests.support.cases import cases
 from tests.support.errors import raises, refused
@@ -68,7 +68,7 @@ def test_slid_counts_every_window_that_fits(ceil_mode: int) -> None:
             with raises(
                 ShapeError, what="its padded input", required=f"at least the window's ({rows}, {columns}) places"
             ):
-                slid(layers(3, height, width), asked, Map(0, (1, 3, height, width)), (rows, columns))
+                slide_of(layers(3, height, width), asked, Map(0, (1, 3, height, width)), (rows, columns))
             continue
         counts, ends = [], []
         sides = ((height, rows, top, bottom), (width, columns, left, right))
@@ -82,17 +82,17 @@ def test_slid_counts_every_window_that_fits(ceil_mode: int) -> None:
                 begins.pop()
             counts.append(len(begins))
             ends.append(max(0, begins[-1] + window - before - side))
-        slide = slid(layers(3, height, width), asked, Map(0, (1, 3, height, width)), (rows, columns))
+        slide = slide_of(layers(3, height, width), asked, Map(0, (1, 3, height, width)), (rows, columns))
         assert (slide.shape, slide.padding) == (Shape(3, *counts), Padding(top, left, *ends))
         assert slide.strides == strides
 
 
 def test_nested_paddings_are_added() -> None:
-    assert joined(Padding(1, 2, 3, 4), Padding(10, 20, 30, 40)) == Padding(11, 22, 33, 44)
-    assert joined(Padding(255, 0, 0, 0), Padding(0, 255, 255, 255)) == Padding(255, 255, 255, 255)
+    assert add_paddings(Padding(1, 2, 3, 4), Padding(10, 20, 30, 40)) == Padding(11, 22, 33, 44)
+    assert add_paddings(Padding(255, 0, 0, 0), Padding(0, 255, 255, 255)) == Padding(255, 255, 255, 255)
     for sides in ((4096, 0, 0, 0), (0, 4096, 0, 0), (0, 0, 4096, 0), (0, 0, 0, 4096)):
         with raises(InvalidValueError, what="padding", got=sides):
-            joined(Padding(), Padding(*sides))
+            add_paddings(Padding(), Padding(*sides))
 
 
 def test_window_of_a_signal_becomes_a_window_of_a_row() -> None:
@@ -139,10 +139,10 @@ def test_share_of_a_window_inside_the_map_equals_a_count() -> None:
             sum(int(weight) for place, weight in enumerate(window, p * stride - before) if 0 <= place < length) / total
             for p in range(outputs)
         ]
-        np.testing.assert_allclose(inside(outputs, stride, before, window, length), wanted, rtol=1e-12)
+        np.testing.assert_allclose(share_inside_map(outputs, stride, before, window, length), wanted, rtol=1e-12)
     with raises(RefusedError, reason="one of its windows would be outside the map"):
-        inside(3, 2, 0, np.ones(2, np.float32), 4)
-    assert inside(2, 3, 0, np.ones(2, np.float32), 4).tolist() == [1, 0.5]
+        share_inside_map(3, 2, 0, np.ones(2, np.float32), 4)
+    assert share_inside_map(2, 3, 0, np.ones(2, np.float32), 4).tolist() == [1, 0.5]
 
 
 @cases("length", range(1, 10))
@@ -152,7 +152,7 @@ def test_border_factors_equal_a_window_over_ones(length: int) -> None:
         factors = np.ones(length)
         factors[:front] = RANDOM.uniform(1, 3, front)
         factors[length - back :] = RANDOM.uniform(1, 3, back)
-        ends = _ends_of(factors)
+        ends = _border_kernel(factors)
         assert (ends.before, ends.behind) == (front, back)
         assert len(ends.weights) == front + 1 + back
         padded = np.concatenate([np.zeros(front), np.ones(length), np.zeros(back)])
@@ -176,7 +176,7 @@ PLACES: dict[str, Callable[[int, int, int], float]] = {
 def test_interpolated_side_equals_the_definition_of_resize(mode: str) -> None:
     for length, times in product(range(2, 7), range(1, 6)):
         outputs = (length - 1) * times + 1 if mode == "align_corners" else length * times
-        side = _means(ResizedSide(length, outputs, float(np.float32(outputs / length))), mode)
+        side = _enlarged_side(ResizedSide(length, outputs, float(np.float32(outputs / length))), mode)
         assert side.outputs == outputs
         pixels = RANDOM.normal(size=length)
         repeated = np.repeat(pixels, side.times)
@@ -197,9 +197,9 @@ def test_interpolated_side_equals_the_definition_of_resize(mode: str) -> None:
 )
 def test_interpolation_factor_above_the_limit_is_refused(mode: str, length: int, scale: float) -> None:
     with raises(RangeError, what="the factor of an interpolated side", got=MAX_KERNEL, low=1, high=MAX_KERNEL - 1):
-        _means(ResizedSide(length, round(length * scale), scale), mode)
+        _enlarged_side(ResizedSide(length, round(length * scale), scale), mode)
     last = ResizedSide(2, 2 * (MAX_KERNEL - 1), float(MAX_KERNEL - 1))
-    assert _means(last, "half_pixel").times == MAX_KERNEL - 1
+    assert _enlarged_side(last, "half_pixel").times == MAX_KERNEL - 1
 
 
 @cases("mode", PLACES)
@@ -207,14 +207,14 @@ def test_side_grows_by_whole_factors_only_if_outputs_are_multiples(mode: str) ->
     for length, outputs in product(range(1, 6), range(1, 12)):
         whole = (outputs - 1) % (length - 1) == 0 < outputs - length if mode == "align_corners" and length > 1 else None
         wanted = length == 1 or outputs == length or (outputs % length == 0 if whole is None else whole)
-        assert grows_wholly(ResizedSide(length, outputs, outputs / length), mode) is wanted, (length, outputs)
+        assert is_integer_enlargement(ResizedSide(length, outputs, outputs / length), mode) is wanted, (length, outputs)
 
 
 @cases("mode", PLACES)
 def test_interpolated_side_of_any_ratio_equals_the_definition_of_resize(mode: str) -> None:
     """Check every stride that both sides can share, with one convolution per position in a block."""
     for length, outputs in product(range(2, 7), range(1, 10)):
-        between = _between(ResizedSide(length, outputs, float(np.float32(outputs / length))), mode)
+        between = _ratio_side(ResizedSide(length, outputs, float(np.float32(outputs / length))), mode)
         pixels = RANDOM.normal(size=length)
         wanted = []
         for x in range(outputs):
@@ -223,7 +223,7 @@ def test_interpolated_side_of_any_ratio_equals_the_definition_of_resize(mode: st
             high = min(low + 1, length - 1)
             wanted.append(pixels[low] * (1 - place + low) + pixels[high] * (place - low))
         for stride in (between.stride, 2 * between.stride, 3 * between.stride):
-            windows, count = between.windows(stride), between.places(stride)
+            windows, count = between.windows(stride), between.block_outputs(stride)
             padded = np.concatenate([np.zeros(windows.pads[0]), pixels, np.zeros(windows.pads[1])])
             starts = range(0, len(padded) - windows.weights.shape[1] + 1, stride)
             assert len(starts) == windows.blocks == -(-outputs // count)
@@ -284,11 +284,11 @@ def test_unequal_strides_are_equal_if_a_side_has_one_output(
 
 
 def test_picked_positions_must_be_one_step_apart() -> None:
-    assert Picks.from_places(np.array([1, 3, 5]), 8) == Picks(8, 1, 2, 3)
-    assert Picks.from_places(np.array([4]), 8) == Picks(8, 4, 1, 1)
-    assert Picks.from_places(np.array([1, 3, 4]), 8) is None
-    assert Picks.from_places(np.array([2, 2]), 8) is None
-    assert Picks(8, 1, 2, 3).window == 3  # with a window of 4, a fourth position would not fit; with 2, it would
+    assert Subsampling.from_pixels(np.array([1, 3, 5]), 8) == Subsampling(8, 1, 2, 3)
+    assert Subsampling.from_pixels(np.array([4]), 8) == Subsampling(8, 4, 1, 1)
+    assert Subsampling.from_pixels(np.array([1, 3, 4]), 8) is None
+    assert Subsampling.from_pixels(np.array([2, 2]), 8) is None
+    assert Subsampling(8, 1, 2, 3).window == 3  # with a window of 4, a fourth position would not fit; with 2, it would
 
 
 def test_single_output_in_pytorch_half_pixel_mode_is_the_first_pixel() -> None:

@@ -19,10 +19,10 @@ from cnn.quantisation.mixed import (
     Bits,
     LayerBits,
     activation_bits,
-    everywhere,
     quantise_mixed,
     sensitivities,
     unbeaten_bits,
+    uniform_bits,
     weighted,
 )
 from cnn.quantized import QuantizedNetwork
@@ -66,7 +66,7 @@ def test_unbeaten_bits_keep_one_of_equal_choices() -> None:
     assert {bits[node] for bits in choices for node in (0, 4)} == {MOST}
     alike = {layer: {MOST: 1.0, FEW: 1.0} for layer in layers}
     assert unbeaten_bits(network, {layer: {MOST: 0.0, FEW: 0.5} for layer in layers}, alike) == (
-        everywhere(network, MOST),
+        uniform_bits(network, MOST),
     )
 
 
@@ -155,6 +155,6 @@ def test_sensitivity_of_heads_without_energy_is_zero() -> None:
     network = two_heads()
     pictures = [(255 * picture).astype(np.uint8) for picture in networks.pictures(network.input_shape, 1)]
     statistics = observe(network, [picture.astype(np.float32) / np.float32(255) for picture in pictures])
-    integers = quantise_mixed(network, statistics, "max", everywhere(network, MOST))
+    integers = quantise_mixed(network, statistics, "max", uniform_bits(network, MOST))
     nothing = [np.zeros_like(array) for array in run_float(network, pictures[0].astype(np.float32))]
     assert mixed._lost(integers, nothing, pictures[0]) == 0.0

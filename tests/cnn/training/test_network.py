@@ -33,7 +33,7 @@ from cnn.ops import (  # noqa: E402
     Yolo,
 )
 from cnn.quantized import QuantizedNetwork  # noqa: E402
-from cnn.training.conversion import begin, normalised, topology_of  # noqa: E402
+from cnn.training.conversion import initialise, normalised, topology_of  # noqa: E402
 from cnn.training.network import QuantisedNetwork  # noqa: E402
 from tests.support.errors import raises  # noqa: E402
 from tests.support.networks import convolution, dense, network, tiny_yolo  # noqa: E402
@@ -104,7 +104,7 @@ def trained(source: Network, method: str, bits: int, steps: int = 3) -> Any:
     topology = topology_of(source, bits, "plain")
     model = QuantisedNetwork(topology, method, normalised(source, topology))
     pictures = torch.from_numpy(some_pictures(source.input_shape, 4)).float() / 255
-    begin(model, source, pictures)
+    initialise(model, source, pictures)
     optimiser = torch.optim.Adam(model.parameters(), 1e-3)
     for _ in range(steps):
         optimiser.zero_grad()

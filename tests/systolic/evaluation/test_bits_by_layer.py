@@ -18,7 +18,7 @@ from cnn.maps import Shape
 from cnn.network import Network
 from cnn.ops import QConvolution
 from cnn.quantisation.calibration import observe
-from cnn.quantisation.mixed import LayerBits, everywhere, quantise_mixed
+from cnn.quantisation.mixed import LayerBits, quantise_mixed, uniform_bits
 from cnn.quantized import QuantizedNetwork
 from scheduler.hardware.budget import Budget
 from systolic.evaluation.mixed import CHOICES, Pipeline, Trial, quantise_for
@@ -117,7 +117,7 @@ def test_quantise_for_a_board_too_small_for_four_bits_is_refused(three_layers: N
 def test_layer_areas_grow_with_the_bits(three_layers: Network, trial: Trial) -> None:
     """Layers of more bits need more area, and a rate that no folding reaches has an infinite area."""
     integers = [
-        quantise_mixed(three_layers, trial.statistics, "max", everywhere(three_layers, bits)) for bits in CHOICES
+        quantise_mixed(three_layers, trial.statistics, "max", uniform_bits(three_layers, bits)) for bits in CHOICES
     ]
     few, wide, most = (PIPELINE.layer_areas(network, 2000) for network in integers)
     assert set(few) == {1, 2, 3}

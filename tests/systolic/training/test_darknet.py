@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from cnn.darknet.files import read_darknet  # noqa: E402
 from cnn.exported.network import make_exported  # noqa: E402
 from cnn.float_model import run_float  # noqa: E402
-from cnn.training.conversion import begin, normalised, topology_of  # noqa: E402
+from cnn.training.conversion import initialise, normalised, topology_of  # noqa: E402
 from cnn.training.network import QuantisedNetwork  # noqa: E402
 from cnn.training.pruning import pruned  # noqa: E402
 from systolic.loading import load_model  # noqa: E402
@@ -36,7 +36,7 @@ def test_darknet_files_of_a_trained_network_compute_the_same(
     trained = QuantisedNetwork(topology, method, normalised(source, topology))
     shape = source.input_shape
     pictures = np.random.default_rng(0).random((8, shape.channels, shape.height, shape.width), np.float32)
-    begin(trained, source, torch.from_numpy(pictures))
+    initialise(trained, source, torch.from_numpy(pictures))
     exported = make_exported(*trained.exported())
     files = darknet_files(model.files["model/network.cfg"].decode(), source, exported)
     for ending, data in zip(("cfg", "weights"), files, strict=True):
