@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,12 +34,15 @@ class Arcs:
         through: Input pin, output pin, and the delay between them.
         launches: Output pin, and its delay after the clock's edge.
         captures: Input pin, and the time before the clock's edge at which it must be stable.
+        inside: The longest delay between two registers inside the primitive. It is 0 if only the data sheet's highest
+            clock limits that delay.
     """
 
     clocks: frozenset[str]
     through: tuple[tuple[Pin, Pin, float], ...]
     launches: tuple[tuple[Pin, float], ...]
     captures: tuple[tuple[Pin, float], ...]
+    inside: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,10 @@ class DelayTable:
             return local
         fanned: float = self._base + self._slope * math.log2(max(loads, 1))
         return fanned
+
+    def dsp_stage_ns(self, stage: str) -> float:
+        """Return the delay in nanoseconds of a stage inside a DSP48E2, named as in the section ``dsp`` of the table."""
+        return self._dsp[stage]
 
     def arcs(self, cell: Cell) -> Arcs:
         """Return the timing arcs of a primitive: its delays and set-up times in nanoseconds.
@@ -203,7 +210,21 @@ class DelayTable:
             tuple(through),
             tuple((result, launch) for result in results),
             tuple(captures),
+            self._dsp_inside(enabled, multiplies),
         )
+
+    def _dsp_inside(self, enabled: Callable[[str], bool], multiplies: bool) -> float:
+        """Return the delay of a DSP48E2 from its input registers to the next register, or 0 if every register is on.
+
+        With all registers on, the data sheet's highest clock is the limit.
+        """
+        ns = self._dsp
+        if not multiplies or not enabled("AREG") or not enabled("BREG"):
+            return 0.0
+        first = ns["input"] + ns["multiplier"] + (0.0 if enabled("ADREG") else ns["preadder"])
+        if enabled("MREG"):
+            return 0.0 if enabled("ADREG") else first
+        return first + ns["product"] + ns["alu"] if enabled("PREG") else 0.0
 
 
 def _filled(pattern: str, matched: re.Match[str]) -> str:

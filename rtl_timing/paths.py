@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from boards.errors import UnsupportedError
@@ -127,6 +127,7 @@ class TimingGraph:
         self._launches: dict[str, list[tuple[int, float, int]]] = defaultdict(list)
         self._captures: list[_End] = []
         self._places: dict[int, str] = {}
+        self._paths: Sequence[TimingPath] | None = None
         for number, primitive in enumerate(netlist.primitives):
             self._add(number, primitive)
 
@@ -152,12 +153,20 @@ class TimingGraph:
                 after = net_of(target)
                 if after is not None and self.loads[after]:
                     self._launches[clock].append((after, ns, number))
+            if arcs.inside:
+                inner = -1 - number  # a net that the netlist does not have, from the primitive to itself
+                self._launches[clock].append((inner, arcs.inside, number))
+                self._add_end(_End(inner, number, clock, 0.0, 0.0), primitive)
             for source, ns in arcs.captures:
                 before = net_of(source)
                 if before is not None:
-                    self._captures.append(_End(before, number, clock, wire(before, source[0]), ns))
-                    if number not in self._places:
-                        self._places[number] = primitive.cell.source or re.sub(r"\d+", "", self._name(primitive))
+                    self._add_end(_End(before, number, clock, wire(before, source[0]), ns), primitive)
+
+    def _add_end(self, end: _End, primitive: Primitive) -> None:
+        """Add the end of a path. All ends at a primitive count as one place: its line, or its name without numbers."""
+        self._captures.append(end)
+        if end.primitive not in self._places:
+            self._places[end.primitive] = primitive.cell.source or re.sub(r"\d+", "", self._name(primitive))
 
     def clock_of(self, primitive: Primitive, pin: str) -> str | None:
         """Return the name of the design's input that drives a clock pin of a primitive, or None if logic drives it."""
@@ -212,6 +221,33 @@ class TimingGraph:
         Args:
             count: How many paths to return for each pair of clocks.
         """
+        taken: Counter[tuple[str, str]] = Counter()
+        paths: list[TimingPath] = []
+        for path in self._worst():
+            taken[path.launch_clock, path.capture_clock] += 1
+            if taken[path.launch_clock, path.capture_clock] <= count:
+                paths.append(path)
+        return paths
+
+    def slowest_of_files(self) -> list[TimingPath]:
+        """Return the slowest timing path that ends in each source file, slowest first, over all pairs of clocks.
+
+        A path whose last register has no line in the sources counts for no file.
+        """
+        found: dict[str, TimingPath] = {}
+        for path in self._worst():
+            file = path.steps[-1].source.rpartition(":")[0]
+            if file:
+                found.setdefault(file, path)
+        return list(found.values())
+
+    def _worst(self) -> Sequence[TimingPath]:
+        """Return the slowest path for each pair of clocks and place of an end, slowest first."""
+        if self._paths is None:
+            self._paths = self._find_worst()
+        return self._paths
+
+    def _find_worst(self) -> Sequence[TimingPath]:
         arrivals = {clock: self.arrivals(clock) for clock in self.clocks}
         worst: dict[tuple[str, str, str], tuple[float, _End]] = {}
         similar: Counter[tuple[str, str, str]] = Counter()
@@ -224,15 +260,10 @@ class TimingGraph:
                     similar[key] += 1
                     if key not in worst or worst[key][0] < ns:
                         worst[key] = ns, end
-        taken: Counter[tuple[str, str]] = Counter()
-        paths: list[TimingPath] = []
-        for key, (ns, end) in sorted(worst.items(), key=lambda item: (-item[1][0], item[0])):
-            launch, capture, _ = key
-            taken[launch, capture] += 1
-            if taken[launch, capture] <= count:
-                steps = tuple(self._trace(arrivals[launch], end))
-                paths.append(TimingPath(launch, capture, ns, steps, similar[key]))
-        return paths
+        return [
+            TimingPath(key[0], key[1], ns, tuple(self._trace(arrivals[key[0]], end)), similar[key])
+            for key, (ns, end) in sorted(worst.items(), key=lambda item: (-item[1][0], item[0]))
+        ]
 
     def _trace(self, found: Mapping[int, _Arrival], end: _End) -> list[Step]:
         """Return the primitives of the slowest path to a register input, from the first register to the last."""

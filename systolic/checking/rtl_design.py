@@ -78,6 +78,7 @@ class RtlCheck:
         broad_nets: Nets with many loads, with their number: the name, the line that declares it, the loads.
         control_sets: The number of combinations of clock, enable and reset.
         primitives: The number of primitives of the netlist.
+        files: The slowest path that ends in each source file, slowest first, over all pairs of clocks.
     """
 
     clock_mhz: float
@@ -89,6 +90,7 @@ class RtlCheck:
     broad_nets: tuple[tuple[str, str, int], ...]
     control_sets: int
     primitives: int
+    files: tuple[TimingPath, ...]
 
     @property
     def highest_mhz(self) -> Mapping[str, float]:
@@ -150,6 +152,12 @@ class RtlCheck:
                 for path in clock.paths
             ]  # fmt: skip
             parts += [between, table(head, rows), "the slowest of them:", _steps(clock.paths[0])]
+        if self.files:
+            slowest = [
+                (path.steps[-1].source, f"{path.ns:.2f}", path.levels, _place(path, 0), path.steps[-1].name)
+                for path in self.files
+            ]
+            parts.append(table(("slowest path of each file", "ns", "levels", "from", "to"), slowest))
         if self.broad_nets:
             parts.append(table(("net", "declared at", f"loads above {MANY_LOADS}"), self.broad_nets))
         parts.append(f"{self.primitives:,} primitives, {self.control_sets:,} control sets.")
@@ -228,6 +236,7 @@ def _timed(graph: TimingGraph, delays: DelayTable, clock_mhz: float, board: Boar
         broad,
         graph.control_sets,
         len(graph.netlist.primitives),
+        tuple(graph.slowest_of_files()),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -134,6 +135,17 @@ def test_equal_registers_of_two_instances_are_one_place(delays: DelayTable) -> N
     assert graph.loads[graph.netlist.primitives[0].nets["Q"][0] or 0] == 3
 
 
+def test_each_file_has_its_slowest_path(delays: DelayTable) -> None:
+    design = module(
+        register("first", "0", 10), lut(11, 10), lut(12, 11), lut(13, 10),
+        replace(register("near", 13, 20), source="short.sv:5"),
+        replace(register("far", 12, 21), source="short.sv:6"),
+        replace(register("unknown", 12, 22), source=""),
+    )  # fmt: skip
+    paths = TimingGraph(joined({"top": design}, "top"), delays).slowest_of_files()
+    assert [(path.steps[-1].source, path.levels) for path in paths] == [("short.sv:6", 2)]
+
+
 def test_dsp_without_registers_adds_its_stages(delays: DelayTable) -> None:
     registers = dict.fromkeys(("AREG", "BREG", "CREG", "DREG", "ADREG", "MREG", "PREG"), "0")
     pins: dict[str, tuple[Bit, ...]] = {"A": (10,), "CLK": (CLOCK,), "P": (11,)}
@@ -143,6 +155,20 @@ def test_dsp_without_registers_adds_its_stages(delays: DelayTable) -> None:
     full = Cell("dsp", "DSP48E2", "", {}, pins, frozenset({"P"}))
     assert not delays.arcs(full).through
     assert [ns for _, ns in delays.arcs(full).captures] == [pytest.approx(0.15)]
+
+
+def test_dsp_without_a_register_in_its_middle_is_a_path(delays: DelayTable) -> None:
+    pins: dict[str, tuple[Bit, ...]] = {"A": (10,), "CLK": (CLOCK,), "P": (11,)}
+
+    def paths(**registers: str) -> list[float]:
+        dsp = Cell("dsp", "DSP48E2", "mac.sv:7", registers, pins, frozenset({"P"}))
+        return [path.ns for path in TimingGraph(joined({"top": module(dsp)}, "top"), delays).slowest(1)]
+
+    assert paths() == []
+    assert paths(MREG="0") == [pytest.approx(0.263 + 0.737 + 0.059 + 0.699)]
+    assert paths(ADREG="0") == [pytest.approx(0.263 + 0.092 + 0.737)]
+    assert paths(MREG="0", ADREG="0") == [pytest.approx(0.263 + 0.092 + 0.737 + 0.059 + 0.699)]
+    assert paths(MREG="0", AREG="0", PREG="0") == []
 
 
 def test_faster_grade_scales_every_delay() -> None:

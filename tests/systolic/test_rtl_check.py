@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ PATH = TimingPath("ap_clk", "ap_clk", 3.0, STEPS, 7)
 CHECK = RtlCheck(
     250.0, "-2 0.85", 600.0, "UltraRAM", 1.22,
     (ClockTiming("ap_clk", "ap_clk", 4.0, 0.2, (PATH,), 1000.0),), (("sums_ready", "pe_array.sv:30", 6033),), 12, 3456,
+    (PATH,),
 )  # fmt: skip
 
 
@@ -40,6 +42,12 @@ def test_check_report_names_paths_clocks_and_wide_nets() -> None:
         assert part.lower() in text.lower()
     assert "up to 312 MHz" in text
     assert f"up to {1000 / (3.0 * 1.22 + 0.2):.0f} MHz" in text
+
+
+def test_check_report_has_the_slowest_path_of_each_file() -> None:
+    text = CHECK.text()
+    assert "slowest path of each file" in text
+    assert re.search(r"^pool\.sv:127 +3\.00 +1 +pool\.sv:91 pooler\.x +pooler\.column", text, re.M)
 
 
 def test_check_verdict_follows_the_slowest_path_and_the_data_sheet() -> None:
