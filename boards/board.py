@@ -10,7 +10,21 @@ from typing import Any
 
 from boards.clocks import clocks_up_to
 from boards.errors import ChoiceError, ConflictError, InvalidValueError, RangeError, listed
-from boards.facts import REGION_DSPS, Clock, Control, Ddr, Dsp, DspColumns, Floorplan, Fmax, Pll, Port, Ps, Resources
+from boards.facts import (
+    REGION_DSPS,
+    Clock,
+    Control,
+    Ddr,
+    Dsp,
+    DspColumns,
+    Floorplan,
+    Fmax,
+    Pll,
+    Port,
+    Ps,
+    Resources,
+    Target,
+)
 from boards.reader import merged, parse
 from boards.table import Table
 
@@ -30,6 +44,7 @@ class Board:
         board_part: Vivado's name of the board.
         family: "zynq-ultrascale+" or "zynq-7000".
         image: The name of the pynq image, which the environment variable BOARD holds on the board.
+        target: The clock that a design aims at if its user names none.
         floorplan: The places of the DSPs, if they are known.
         declaration: The text of the user's own board file, which is copied into each design; "" for a board of this
             package.
@@ -50,6 +65,7 @@ class Board:
     ps: Ps
     plls: tuple[Pll, ...]
     fmax: Fmax
+    target: Target
     floorplan: Floorplan | None = None
     declaration: str = field(default="", repr=False, compare=False)
 
@@ -59,6 +75,11 @@ class Board:
         If two PLLs make the same clock, the PLL that is declared first is taken: the board's preset uses that one.
         """
         return clocks_up_to(self.plls, self.fmax.lowest if maximum_mhz is None else maximum_mhz)
+
+    def target_clocks(self, maximum_mhz: float | None = None) -> tuple[Clock, ...]:
+        """Return the PL clocks up to the target and, if given, ``maximum_mhz``, in ascending order."""
+        limit = min(self.fmax.lowest, self.target.clock_mhz)
+        return self.clocks(limit if maximum_mhz is None else min(limit, maximum_mhz))
 
     def nearest_clock(self, mhz: float) -> Clock:
         """Return the PL clock that the PS makes within 0.02 % of ``mhz``; else raise an error with its neighbours.
@@ -140,6 +161,7 @@ def read_board(path: Path) -> Board:
         required = "1 to 64 letters, digits, '-', '_' and '.', the first a letter or a digit"
         raise InvalidValueError("the name of a board file", path.stem, required, where=str(path), remedy="rename it")
     root = Table(_values(path), str(path))
+    fmax = root.table("fmax").facts(Fmax)
     board = Board(
         name=path.stem,
         title=root.text("title"),
@@ -155,7 +177,8 @@ def read_board(path: Path) -> Board:
         control=root.table("control").facts(Control),
         ps=root.table("ps").facts(Ps),
         plls=tuple(table.facts(Pll) for table in root.tables("pll")),
-        fmax=root.table("fmax").facts(Fmax),
+        fmax=fmax,
+        target=root.table("target").facts(Target) if root.has("target") else Target(fmax.lowest),
         floorplan=_floorplan(root.table("floorplan")) if root.has("floorplan") else None,
     )
     root.finish()
@@ -198,6 +221,10 @@ def _check_together(path: Path, board: Board) -> None:
         if sites < resources.dsp:
             facts = (f"resources.dsp = {resources.dsp}", f"floorplan.columns have {sites} DSPs")
             raise ConflictError(facts, "the columns must have all DSPs", where=str(path))
+    if not board.target_clocks():
+        limit = min(board.target.clock_mhz, board.fmax.lowest)
+        required = f"a multiplier and dividers that make a clock up to {limit:g} MHz (target.clock_mhz and fmax)"
+        raise InvalidValueError("pll", [pll.name for pll in board.plls], required, where=str(path))
     _all_different(path, "port.name", [port.name for port in board.ports])
     _all_different(path, "pll.name", [pll.name for pll in board.plls])
 

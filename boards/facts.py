@@ -225,6 +225,13 @@ class Fmax:
 
 
 @dataclass(frozen=True)
+class Target:
+    """What public designs of the kind reach on the board. It is no limit: a user may name a higher clock."""
+
+    clock_mhz: Annotated[float, Range(1, 2000)]
+
+
+@dataclass(frozen=True)
 class Clock:
     """A PL clock that the PS can produce: PLL / (divisor0 · divisor1)."""
 

@@ -66,7 +66,7 @@ def fold(
     Args:
         network: The model.
         board: The board, or its name.
-        clock_mhz: The clock. None takes the board's highest clock.
+        clock_mhz: The clock. None takes the board's target clock.
         bits: The bits of weights and activations: 4, 8 or 16. None for 8, or for the network's own.
         calibration: Quantises the network instead of ``bits``, for example with 4 or 8 bits per layer.
         options: Fields of ``StreamingOptions``.
@@ -147,7 +147,7 @@ def compare_foldings(
     Args:
         network: The model.
         board: The board, or its name.
-        clock_mhz: The clock. None takes the board's highest clock.
+        clock_mhz: The clock. None takes the board's target clock.
         searches: The search methods.
         options: Fields of ``StreamingOptions``.
     """
@@ -169,7 +169,7 @@ def pareto_front(
     Args:
         network: The model.
         board: The board, or its name.
-        clock_mhz: The clock. None takes the board's highest clock.
+        clock_mhz: The clock. None takes the board's target clock.
         batch: The number of frames per start.
         options: The memory, the budget and the pinned values.
         pins: Further pinned values of the array, such as ``lanes=16``.

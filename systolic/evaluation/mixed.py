@@ -45,7 +45,7 @@ class Pipeline:
 
     Attributes:
         board: The board.
-        clock_mhz: The clock in MHz. None means the board's highest clock.
+        clock_mhz: The clock in MHz. None means the board's target clock.
         options: The limits of the folding search, with its time limit for each choice of bits.
     """
 
@@ -86,7 +86,7 @@ class Pipeline:
     @property
     def _clock_mhz(self) -> float:
         board = self.board
-        return (board.clocks()[-1] if self.clock_mhz is None else board.nearest_clock(self.clock_mhz)).mhz
+        return (board.target_clocks()[-1] if self.clock_mhz is None else board.nearest_clock(self.clock_mhz)).mhz
 
 
 @dataclass(frozen=True, eq=False)

@@ -107,7 +107,7 @@ def test_board_file_groups_each_name_a_source() -> None:
                 assert sourced, f"{path.name}: [{heading[1]}] names no source"
                 seen.add(heading[1])
                 sourced = False
-        assert seen - {"floorplan"} == {"resources", "dsp", "ddr", "port", "control", "ps", "pll", "fmax"}
+        assert seen - {"floorplan"} == {"resources", "dsp", "ddr", "port", "control", "ps", "pll", "target", "fmax"}
 
 
 def test_load_unknown_board_is_refused_with_the_nearest_name() -> None:
@@ -225,6 +225,7 @@ RANGES = [
     ("fmax", "uram", 0, 2000),
     ("fmax", "global_clock", 1, 2000),
     ("fmax", "axi", 1, 2000),
+    ("target", "clock_mhz", 1, 2000),
 ]
 """Table, key, lowest and highest allowed value of each number in a board file."""
 
@@ -273,6 +274,28 @@ def test_lowest_fmax_ignores_missing_ultraram() -> None:
         fmax = boards.load(name).fmax
         rates = [mhz for mhz in (fmax.dsp, fmax.bram, fmax.uram, fmax.global_clock, fmax.axi) if mhz]
         assert fmax.lowest == min(rates), name
+
+
+def test_target_clock_is_the_highest_up_to_the_target(tmp_path: Path) -> None:
+    assert [boards.load(name).target_clocks()[-1].mhz for name in ("pynq-z2", "ultra96-v2", "zcu104")] == pytest.approx(
+        [1000 / 7, 1500 / 7, 300]
+    )
+    ultra96 = boards.load("ultra96-v2")
+    assert ultra96.target_clocks(200)[-1].mhz == pytest.approx(187.5)
+    assert ultra96.nearest_clock(300).mhz == pytest.approx(300)
+    without = ZCU104.replace("[target]\nclock_mhz = 300\n", "")
+    path = tmp_path / "mine.toml"
+    path.write_text(without, encoding="utf-8")
+    assert boards.read_board(path).target.clock_mhz == boards.load("zcu104").fmax.lowest
+
+
+def test_target_below_every_clock_is_refused(tmp_path: Path) -> None:
+    error = refusal(with_value(with_value(ZCU104, "pll", "reference_mhz", 200), "target", "clock_mhz", 1), tmp_path)
+    assert isinstance(error, InvalidValueError)
+    assert (error.what, error.required) == (
+        "pll",
+        "a multiplier and dividers that make a clock up to 1 MHz (target.clock_mhz and fmax)",
+    )
 
 
 def test_fmax_lowest_is_the_limit_of_the_slowest_block(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def lowest_clock(
         rate: The DDR rate, as for ``ddr_timing``.
     """
     ideal_rate = cost(schedule, IDEAL_DDR).frames_per_second  # per MHz
-    for clock in board.clocks(highest_mhz(board, schedule.array.dsp_clock)):
+    for clock in board.target_clocks(highest_mhz(board, schedule.array.dsp_clock)):
         possible = clock.mhz * ideal_rate >= frames_per_second
         if possible and cost(schedule, ddr_timing(board, clock.mhz, rate)).frames_per_second >= frames_per_second:
             return clock

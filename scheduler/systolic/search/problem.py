@@ -43,8 +43,8 @@ class Problem:
 
     @property
     def clocks(self) -> tuple[Clock, ...]:
-        """The board's clocks at which its DSPs still work, because they run ``dsp_clock`` times as fast."""
-        return self.board.clocks(highest_mhz(self.board, self.space.dsp_clock))
+        """The board's clocks up to its target at which its DSPs work, which run ``dsp_clock`` times as fast."""
+        return self.board.target_clocks(highest_mhz(self.board, self.space.dsp_clock))
 
 
 def problem_of(workload: Workload, board: Board, space: Space | None = None) -> Problem:

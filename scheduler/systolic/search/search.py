@@ -87,7 +87,7 @@ def search(
 
     Args:
         problem: The problem.
-        ddr: The DDR's timing at a clock, or None for the board's highest clock.
+        ddr: The DDR's timing at a clock, or None for the board's target clock.
         goal: The goal.
         workers: The processes that price the geometries.
 

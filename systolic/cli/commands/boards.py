@@ -40,12 +40,18 @@ def _overview(loaded: Sequence[Board]) -> str:
             board.resources.lut,
             board.ddr.preset_gbps,
             len(board.ports),
+            board.target_clocks()[-1].mhz,
             board.clocks()[-1].mhz,
         )
         for board in loaded
     ]
-    head = ("board", "title", "part", "DSP", "BRAM36", "URAM", "LUT", "DDR GB/s", "ports", "MHz")
-    return table(head, rows) + "\n\nDDR GB/s: peak rate at the DDR speed of the board's preset. MHz: highest PL clock."
+    head = ("board", "title", "part", "DSP", "BRAM36", "URAM", "LUT", "DDR GB/s", "ports", "target MHz", "highest MHz")
+    notes = (
+        "DDR GB/s: peak rate at the DDR speed of the board's preset.",
+        "target MHz: the clock if --clock is not given, which public designs of the kind reach.",
+        "highest MHz: the highest PL clock within the limits of the part.",
+    )
+    return "\n".join((table(head, rows), "", *notes))
 
 
 def _facts(board: Board) -> str:

@@ -10,7 +10,6 @@ from systolic.cli.options.common import (
     CONF,
     CUT,
     DESIGN,
-    HIGHEST_CLOCK,
     INPUT_SIZE,
     IOU_THRESHOLD,
     NAMES,
@@ -20,6 +19,7 @@ from systolic.cli.options.common import (
     QUANTISING,
     REPORT,
     SEED,
+    TARGET_CLOCK,
     WEIGHTS,
 )
 from systolic.cli.options.form import Form
@@ -45,7 +45,7 @@ GENERATE = Form(
             choices=STYLES,
             help="Build an array (systolic) or a pipeline (streaming) (default: %(default)s)",
         ),
-        HIGHEST_CLOCK.but(
+        TARGET_CLOCK.but(
             help="Set the target clock, one that the board makes "
             "(default: the clock of the fastest array, the highest for a pipeline)"
         ),

@@ -128,12 +128,12 @@ BOARD = Option(
     complete="board",
     help="Use this board: a name or a .toml file (default: %(default)s)",
 )
-HIGHEST_CLOCK = Option(
-    "--clock", type=real, metavar="MHZ", help="Set the target clock, one that the board makes (default: its highest)"
+TARGET_CLOCK = Option(
+    "--clock", type=real, metavar="MHZ", help="Set the target clock, one that the board makes (default: its target)"
 )
-BEST_CLOCK = HIGHEST_CLOCK.but(
+BEST_CLOCK = TARGET_CLOCK.but(
     help="Set the target clock, one that the board makes "
-    "(default: the clock of the fastest schedule; with --fps the highest)"
+    "(default: the clock of the fastest schedule; with --fps the highest; both up to the board's target)"
 )
 
 CONF = Option(

@@ -11,7 +11,6 @@ from systolic.cli.options.common import (
     DASK,
     FIT,
     HELD_RATE,
-    HIGHEST_CLOCK,
     INPUT_SIZE,
     METHOD,
     MIXED,
@@ -22,6 +21,7 @@ from systolic.cli.options.common import (
     SAVE,
     SEVERAL,
     SHAPES,
+    TARGET_CLOCK,
     WORKERS,
 )
 from systolic.cli.options.form import Form
@@ -93,7 +93,9 @@ COMPARE = Form(
         several(ARRAY, "Compare this array, rows × columns × lanes"),
         several(BITS, "Compare these bits of weights and activations"),
         several(
-            BEST_CLOCK, "Compare this target clock (default: the clock of the fastest schedule; with --fps the highest)"
+            BEST_CLOCK,
+            "Compare this target clock (default: the clock of the fastest schedule; with --fps the highest; both up to "
+            "the board's target)",
         ),
         several(BATCH),
         INPUT_SIZE,
@@ -120,7 +122,7 @@ PARETO = Form(
     (NETWORK,),
     (
         BOARD,
-        HIGHEST_CLOCK,
+        TARGET_CLOCK,
         BITS,
         ARRAY,
         INPUT_SIZE,
@@ -137,7 +139,7 @@ FOLD = Form(
     (
         BOARD.but(default="ultra96-v2"),
         FPS,
-        HIGHEST_CLOCK,
+        TARGET_CLOCK,
         BITS,
         INPUT_SIZE,
         FOLDING,

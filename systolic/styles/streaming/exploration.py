@@ -43,7 +43,7 @@ def explore(
     Args:
         network: The quantised network.
         board: The board.
-        clock_mhz: The target clock; None for the highest clock of the board.
+        clock_mhz: The target clock; None for the board's target clock.
         options: The user's requests; None for the defaults.
 
     Raises:
@@ -57,7 +57,7 @@ def explore(
 
 
 def _clock(board: Board, clock_mhz: float | None) -> Clock:
-    return board.clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
+    return board.target_clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
 
 
 def with_saved_ddr(options: StreamingOptions, board: Board) -> StreamingOptions:

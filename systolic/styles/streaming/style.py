@@ -71,7 +71,7 @@ class StreamingStyle:
         options: StreamingOptions,
         progress: Progress,
     ) -> StreamingMapping:
-        """Return the folding that the options ask for, at ``clock_mhz`` or the board's highest clock."""
+        """Return the folding that the options ask for, at ``clock_mhz`` or the board's target clock."""
         progress("folding")
         return explore(network, board, clock_mhz, options, progress)
 

@@ -155,9 +155,9 @@ def _holds(schedule: SystolicSchedule, board: Board, options: SystolicOptions) -
 
 
 def _ddr(board: Board, clock_mhz: float | None, rate: DdrRate, dsp_clock: int = 1) -> DdrTiming:
-    """Return the DDR's timing at a clock; None means the highest. Raises the errors of ``check_dsp_clock``."""
-    highest = board.clocks(highest_mhz(board, dsp_clock))[-1]
-    clock = highest if clock_mhz is None else board.nearest_clock(clock_mhz)
+    """Return the DDR's timing at a clock; None means the board's target. Raises the errors of ``check_dsp_clock``."""
+    target = board.target_clocks(highest_mhz(board, dsp_clock))[-1]
+    clock = target if clock_mhz is None else board.nearest_clock(clock_mhz)
     check_dsp_clock(board, clock.mhz, dsp_clock)
     return ddr_timing(board, clock.mhz, rate)
 
@@ -247,7 +247,7 @@ def front(
     Args:
         network: The quantised network.
         board: The board.
-        clock_mhz: The clock; None for the highest clock of the board.
+        clock_mhz: The clock; None for the board's target clock.
         options: The user's requests, of which pins, batch, memory and budget are used; None for the defaults.
 
     Raises:
