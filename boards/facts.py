@@ -226,7 +226,7 @@ class Fmax:
 
 @dataclass(frozen=True)
 class Target:
-    """What public designs of the kind reach on the board. It is no limit: a user may name a higher clock."""
+    """The clock that public designs of the kind reach on the board. A user may name a higher one."""
 
     clock_mhz: Annotated[float, Range(1, 2000)]
 
