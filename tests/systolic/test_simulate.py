@@ -404,7 +404,7 @@ def test_open_design_with_truncated_file_is_refused(planted: Accelerator) -> Non
 def test_open_design_without_images_is_refused(planted: Accelerator) -> None:
     path = planted.path / "manifest.json"
     path.write_text(path.read_text().replace('"images"', '"pictures"'))
-    with raises(MissingValueError, what="'images'", where=str(path), remedy="generate the design again"):
+    with raises(MissingValueError, what="'images'", where=f"{path}: networks[0]", remedy="generate the design again"):
         open_design(planted.path)
 
 

@@ -369,7 +369,9 @@ def test_open_design_of_a_damaged_folder_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "design" / "manifest.json"
     whole = path.read_text()
     path.write_text(whole.replace('"packet_out"', '"packet"'))
-    with raises(MissingValueError, what="'packet_out'", where=str(path), remedy="generate the design again"):
+    with raises(
+        MissingValueError, what="'packet_out'", where=f"{path}: networks[0]", remedy="generate the design again"
+    ):
         open_design(tmp_path / "design")
     path.write_text(whole.replace('"node": 2', '"node": 99'))
     with raises(RangeError, what="the node of conv2 in network.npz", got=99, low=0, high=5):

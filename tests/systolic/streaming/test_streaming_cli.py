@@ -30,7 +30,7 @@ from tests.support.small_network import BLOCKS, HEAD, LAYERS, write_small
 pytest.importorskip("ortools", reason="exact folding needs OR-tools: pip install -e '.[solver]'")
 
 PICTURE = sample_pictures()[0]
-TARGET = ("--board", "ultra96-v2", "--fps", 50_000)
+TARGET = ("--board", "ultra96-v2", "--clock", 300, "--fps", 50_000)
 GENERATE = ("--seed", 1, "--style", "streaming", *TARGET)
 
 
@@ -240,7 +240,7 @@ def test_fold_with_a_wrong_option_is_refused(network: Path) -> None:
         (("--bits", 4), ConflictError, {"subjects": ("the network small", "--bits 4"), "remedy": "leave out --bits"}),
     ]
     for options, expected, fields in cases:
-        refused(call("fold", network, *options), expected, **fields)
+        refused(call("fold", network, "--clock", 300, *options), expected, **fields)
 
 
 def test_fold_with_unusable_files_is_refused(network: Path, tmp_path: Path) -> None:
