@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rtl_timing.covering import covered
 from rtl_timing.delays import delay_table
-from rtl_timing.netlist import joined
+from rtl_timing.netlist import flattened
 from rtl_timing.paths import TimingGraph, TimingPath
 from rtl_timing.synthesis import module_of
 from rtl_timing.yosys import read, run
@@ -84,7 +84,7 @@ def slowest(source: Path, top: str) -> TimingPath:
         stored = json.loads(Path(work, "mapped.json").read_text("utf-8"))["modules"][top]
     delays = delay_table(GRADE)
     module = covered(module_of(top, stored), delays)
-    return TimingGraph(joined({top: module}, top), delays).slowest(1)[0]
+    return TimingGraph(flattened({top: module}, top), delays).slowest(1)[0]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

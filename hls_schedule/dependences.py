@@ -104,7 +104,7 @@ class Dependences:
 
     def _of_memory(self, accesses: list[tuple[int, Access]]) -> Iterator[Dependence]:
         for (store, written), (index, access) in product(accesses, accesses):
-            if not written.store or self.ports.apart(written, access):
+            if not written.store or self.ports.in_different_partitions(written, access):
                 continue
             if not access.store:
                 distance = self._distance(written, access, store < index)

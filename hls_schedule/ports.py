@@ -204,7 +204,7 @@ class Ports:
         """Return the memory ports that an operation uses, each with the accesses per cycle that the port serves."""
         return {claim.port: claim.limit for claim in self._by_operation.get(operation.index, ())}
 
-    def apart(self, first: Access, second: Access) -> bool:
+    def in_different_partitions(self, first: Access, second: Access) -> bool:
         """Return whether two accesses to the same memory certainly go to different partitions."""
         shape = self._shapes[first.memory]
         if shape is None or shape.partitions == 1:
@@ -248,7 +248,7 @@ class Ports:
             counts[claim.block] = counts.get(claim.block, 0) + 1
         longest: dict[str, int] = {}
         for label in reversed([label for label in self._order if label in counts]):
-            later = self.loop.exclusive.get(label, frozenset())
+            later = self.loop.may_follow.get(label, frozenset())
             longest[label] = counts[label] + max(
                 (longest[dimension] for dimension in longest if dimension in later), default=0
             )
@@ -345,7 +345,7 @@ class Ports:
         return name, DUAL_PORT if single else COPIES
 
     @cached_property
-    def written_often(self) -> frozenset[str]:
+    def multiply_written(self) -> frozenset[str]:
         """The names of the memories that one iteration writes more than once."""
         stores = Counter(
             access.memory for operation in self.loop.operations for access in operation.accesses if access.store

@@ -17,7 +17,7 @@ from hls_schedule.ports import PLAIN, Binding
 from hls_schedule.predict import Knowledge
 from hls_schedule.reading.ir import Loop
 from hls_schedule.reading.llvm_text import Location, Locations, Module
-from hls_schedule.reading.members import Constants, parted
+from hls_schedule.reading.members import Constants, split_memory
 
 Place = tuple[str, int]
 """The file and the first line of a function."""
@@ -177,7 +177,7 @@ class Directives:
 
     def _of(self, function: str, value: str) -> Iterator[Pragma]:
         noted = self.module.notes.get((function, value), set()) | self.module.notes.get(("", value), set())
-        _, member = parted(value)
+        _, member = split_memory(value)
         names = {member} if member else {name for name, _ in self.names_of(function, value)}
         numbers = {number for name in names for number in self._numbers.get(name, ())}
         for number in sorted(noted | numbers):
@@ -197,15 +197,15 @@ class Directives:
     def _names(self, pragma: Pragma, function: str, value: str) -> bool:
         """Return whether a pragma's ``variable`` is the given value of LLVM IR, which is an array or a struct's
         member."""
-        root, member = parted(value)
+        root, member = split_memory(value)
         if member:
-            return pragma.value("variable") == member and self._constants.encloses(root, pragma.file, pragma.line)
+            return pragma.value("variable") == member and self._constants.is_in_struct(root, pragma.file, pragma.line)
         name, names = (pragma.value("variable"), self.function_of(pragma)), self.names_of(function, value)
         return name in names or ((name[0], EVERYWHERE) in names and name not in self._local)
 
     def source_name(self, function: str, value: str) -> str:
         """Return the longest C++ name of a value of LLVM IR; the name in LLVM IR if it has none."""
-        root, member = parted(value)
+        root, member = split_memory(value)
         if member:
             return f"{self.source_name(function, root)}.{member}"
         names = sorted({name for name, _ in self.names_of(function, value)} - {"this", ""}, key=lambda name: -len(name))

@@ -77,7 +77,7 @@ class Prediction:
 
 def crowded_memories(loops: Sequence[Loop], types: Types) -> frozenset[str]:
     """Return the names of the memories that at least one of the loops writes more than once per iteration."""
-    return frozenset().union(*(Ports(loop, types).written_often for loop in loops))
+    return frozenset().union(*(Ports(loop, types).multiply_written for loop in loops))
 
 
 def predict(

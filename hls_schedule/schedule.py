@@ -144,13 +144,13 @@ def recurrences(loop: Loop, needs: Dependences, timing: Sequence[Timing], budget
         by_sink.setdefault(dependence.sink, []).append(dependence)
     bounds = []
     for sink, dependences in by_sink.items():
-        walk = _Walk(loop, needs.readers, timing, budget_ns)
-        walk.go(sink)
+        walk = _DependentSchedule(loop, needs.readers, timing, budget_ns)
+        walk.schedule_from(sink)
         bounds += [bound for edge in dependences if (bound := walk.recurrence(edge)) is not None]
     return tuple(sorted(bounds, key=lambda bound: (-bound.interval, -bound.holding, -bound.ns)))
 
 
-class _Walk:
+class _DependentSchedule:
     """The schedule of one operation, the start, placed in stage 0, and of all operations that depend on it.
 
     Operations that do not depend on it are assumed to be ready in time.
@@ -169,7 +169,7 @@ class _Walk:
         self._via: dict[int, int] = {}
         self._longest: dict[int, int] = {}
 
-    def go(self, start: int) -> None:
+    def schedule_from(self, start: int) -> None:
         """Place the operation ``start`` in stage 0, and every operation that depends on it as early as possible."""
         earliest: dict[int, tuple[int, float, int]] = {}
         summed: dict[int, tuple[float, int]] = {}
@@ -200,12 +200,12 @@ class _Walk:
         end = dependence.source
         if end not in self.places:
             return None
-        cycles = self._handed(end, self._path(end, self._via))
+        cycles = self._cycles_to_reuse(end, self._path(end, self._via))
         reported = self._reported(end) if self.loop.operations[end].guards else cycles
         interval, holding = (max(1, math.ceil(stages / dependence.distance)) for stages in (reported, cycles))
         return Recurrence(interval, holding, self._path(end, self._longest), self.sums[end], dependence.distance)
 
-    def _handed(self, end: int, path: Sequence[int]) -> int:
+    def _cycles_to_reuse(self, end: int, path: Sequence[int]) -> int:
         """Return the cycles from the start until the next iteration can use the result of operation ``end``."""
         return self.places[end].last + (0 if self._forwarded(path) else 1)
 
@@ -219,7 +219,7 @@ class _Walk:
         if any(not access.register for access in store.accesses):
             return self.places[end].last + 1
         return max(
-            self.places[i].last if i in store.guards else self._handed(i, [*self._path(i, self._via), end])
+            self.places[i].last if i in store.guards else self._cycles_to_reuse(i, [*self._path(i, self._via), end])
             for i in store.inputs
             if i in self.places
         )

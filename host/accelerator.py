@@ -59,7 +59,7 @@ class Accelerator(Detector):
 
     def _detect_by_interrupt(self, picture: Frame) -> Result:
         # The thread runs to its end even if the coroutine that waits for it was cancelled.
-        with self._at_work():
+        with self._in_use():
             return self._detect(picture, "interrupt")
 
     # --- layer by layer
@@ -87,7 +87,7 @@ class Accelerator(Detector):
 
         The maps are ``(frames, channels, height, width)``.
         """
-        with self._alone():
+        with self._exclusive_use():
             layers = self._board.driver.layers(pixels, self.wait, frames)
             while True:
                 with self._gate.inside():
@@ -152,10 +152,10 @@ class Accelerator(Detector):
     def reset(self) -> None:
         """Load the bitstream again, and upload weights and all other data to DDR again, for instance after a
         timeout."""
-        with self._at_work():
+        with self._in_use():
             self._board.open(self.options.sets)
 
     def verify(self) -> None:
         """Read the uploaded weights and other data back from DDR; raise MismatchError if any of it has changed."""
-        with self._at_work():
+        with self._in_use():
             self.buffers.verify()

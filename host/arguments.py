@@ -11,7 +11,7 @@ import numpy as np
 from boards.errors import InvalidValueError, RangeError, ShapeError, shown
 
 
-def whole(name: str, value: object, low: int, high: int) -> int:
+def whole_number(name: str, value: object, low: int, high: int) -> int:
     """Return ``value`` if it is a whole number from ``low`` to ``high``, else raise RangeError.
 
     True is not a number.

@@ -49,7 +49,7 @@ class Backend(Protocol):
         """Raise MismatchError or AcceleratorError if DDR no longer holds the uploaded data or the pictures of this
         batch."""
 
-    def settle(self) -> None:
+    def discard_loaded(self) -> None:
         """Forget batches that were loaded but not executed. Called at the end of a stream."""
 
     def close(self) -> None:
@@ -83,9 +83,9 @@ class Driver(Protocol):
 
     def collect(self, batch: Any, frames: int = 1) -> tuple[tuple[Integers, ...], ...]: ...
 
-    def settle(self) -> None: ...
+    def discard_loaded(self) -> None: ...
 
-    def arrived(self, batch: Any, pictures: Sequence[Pixels]) -> bool:
+    def holds_pictures(self, batch: Any, pictures: Sequence[Pixels]) -> bool:
         """Return whether DDR holds exactly these pictures in the batch's input buffer."""
 
     def layers(self, pixels: Pixels, wait: str, frames: int = 1) -> Iterator[tuple[ManifestLayer, Integers]]:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from boards.errors import InvalidValueError, StateError
-from host.arguments import whole
+from host.arguments import whole_number
 from host.backend import Backend
 from host.contract.parts import Manifest
 from host.contract.tensors import Integers, Pixels, to_floats
@@ -76,7 +76,7 @@ class Detector:
         Args:
             picture: An image file, or an array uint8 ``(height, width, 3)``.
         """
-        with self._at_work():
+        with self._in_use():
             return self._detect(picture, self.wait)
 
     def run(self, pixels: Pixels) -> tuple[Integers, ...]:
@@ -84,7 +84,7 @@ class Detector:
 
         Both are arrays ``(channels, height, width)``; the input is uint8.
         """
-        with self._at_work():
+        with self._in_use():
             batch = self._backend.batches[0]
             self._backend.load(batch, (pixels,))
             self._backend.execute(batch, self.wait)
@@ -120,12 +120,12 @@ class Detector:
         Raises:
             FrameError: A frame failed. It is raised after the results of all earlier frames.
         """
-        whole("workers", workers, 1, MOST_WORKERS)
+        whole_number("workers", workers, 1, MOST_WORKERS)
         if verify_every is not None:
-            whole("verify_every", verify_every, 1, 1 << 62)
+            whole_number("verify_every", verify_every, 1, 1 << 62)
         if isinstance(frames, (str, bytes, Path)) or not isinstance(frames, Iterable):
             raise InvalidValueError("frames", frames, "an iterable of pictures", remedy="give one picture to detect()")
-        with self._alone():
+        with self._exclusive_use():
             flow = self._begin(frames, workers, verify_every)
             try:
                 with contextlib.closing(flow.jobs()) as jobs:
@@ -134,7 +134,7 @@ class Detector:
                         yield replace(job.value, timing=StageTiming(job.spans), index=job.index)
                 self._gate.check()
             finally:
-                self._backend.settle()
+                self._backend.discard_loaded()
 
     def _begin(self, frames: Iterable[Frame], workers: int, verify_every: int | None) -> Flow:
         """Start the threads of the stages (resize, load, accelerate, decode) on the frames, and return their
@@ -179,11 +179,11 @@ class Detector:
             collected, frame, image, placement = executed
             return self.decode(collected()[frame], image, placement)
 
-        together = self.manifest.batch
+        frames_per_call = self.manifest.batch
         return (
             Stage("resize", self.prepare, workers),
-            Stage("load", load, claim=free, together=together),
-            Stage("accelerate", accelerate, self._backend.at_once, together=together),
+            Stage("load", load, claim=free, frames_per_call=frames_per_call),
+            Stage("accelerate", accelerate, self._backend.at_once, frames_per_call=frames_per_call),
             Stage("decode", decode),
         )
 
@@ -240,13 +240,13 @@ class Detector:
             self._backend.close()
 
     @contextlib.contextmanager
-    def _at_work(self) -> Iterator[None]:
+    def _in_use(self) -> Iterator[None]:
         """Return a context manager around one use of the accelerator. ``close`` waits until it is left."""
-        with self._alone(), self._gate.inside():
+        with self._exclusive_use(), self._gate.inside():
             yield
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusive_use(self) -> Iterator[None]:
         """Return a context manager that raises StateError if another call or an open iterator is using the
         accelerator."""
         self._gate.check()

@@ -45,7 +45,7 @@ class Gate:
                 self._inside.remove(thread)
                 self._changed.notify_all()
 
-    def stay(self) -> None:
+    def stay_inside(self) -> None:
         """Count the calling thread as inside the gate until the thread ends.
 
         ``close`` does not wait for it; the closing thread joins it.

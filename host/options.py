@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boards.errors import ChoiceError, InvalidValueError
-from host.arguments import number, path, whole
+from host.arguments import number, path, whole_number
 from host.vision.detection import IOU_THRESHOLD, THRESHOLD
 
 WAITS = ("poll", "interrupt")
@@ -44,7 +44,7 @@ class Options:
     def __post_init__(self) -> None:
         if self.wait not in WAITS:
             raise ChoiceError("wait", self.wait, WAITS)
-        whole("sets (batches in flight)", self.sets, 1, MOST_SETS)
+        whole_number("sets (batches in flight)", self.sets, 1, MOST_SETS)
         number("threshold", self.threshold, 1, zero=True)
         number("overlap", self.overlap, 1, zero=True)
         if self.library is not None:

@@ -133,16 +133,16 @@ class Stage:
         workers: Number of frames processed at the same time. Their order is kept.
         claim: Queue from which a stage with one worker takes a resource before it begins a frame. ``work`` then gets
             (resource, value). The time that the stage waits for the resource does not count as its work.
-        together: Number of frames per call. ``work`` then takes and returns a sequence, which is shorter before the end
-            of the stream or before a failed frame. Each of its frames records the time of the whole call. Consecutive
-            stages with ``together`` process the same groups.
+        frames_per_call: Number of frames per call. ``work`` then takes and returns a sequence, which is shorter before
+            the end of the stream or before a failed frame. Each of its frames records the time of the whole call.
+            Consecutive stages with ``frames_per_call`` process the same groups.
     """
 
     name: str
     work: Callable[[Any], Any]
     workers: int = 1
     claim: ClosableQueue[Any] | None = None
-    together: int | None = None
+    frames_per_call: int | None = None
 
 
 class Flow:
@@ -169,7 +169,7 @@ class Flow:
         # A queue has room for a stage's whole group: the stage would otherwise wait for the next one to read it.
         between: list[ClosableQueue[Job]] = [
             ClosableQueue(room),
-            *(ClosableQueue(room * (stage.together or 1)) for stage in stages),
+            *(ClosableQueue(room * (stage.frames_per_call or 1)) for stage in stages),
         ]
         self._last = between[-1]
         self._places = _places(in_flight)
@@ -184,7 +184,7 @@ class Flow:
         self._workers = [
             threading.Thread(
                 target=_serve if stage.workers == 1 else _serve_at_once,
-                args=(self._gate.stay, stage, source, sink),
+                args=(self._gate.stay_inside, stage, source, sink),
                 name=stage.name,
                 daemon=True,
             )
@@ -268,7 +268,7 @@ def _groups(stage: Stage, source: ClosableQueue[Job]) -> Iterator[tuple[Job, ...
             yield from (jobs, (job,)) if jobs else ((job,),)
             return
         jobs = (*jobs, job)
-        if len(jobs) == (stage.together or 1):
+        if len(jobs) == (stage.frames_per_call or 1):
             yield jobs
             jobs = ()
     if jobs and not source.dropped:
@@ -283,14 +283,14 @@ def _do(stage: Stage, jobs: Sequence[Job], claimed: tuple[Any, ...] = ()) -> Seq
     """
     if jobs[0].failed is not None:
         return jobs
-    values = jobs[0].value if stage.together is None else [job.value for job in jobs]
+    values = jobs[0].value if stage.frames_per_call is None else [job.value for job in jobs]
     begin = time.perf_counter()
     try:
         outcome = stage.work((*claimed, values) if claimed else values)
     except BaseException as error:
         return [replace(jobs[0], failed=(stage.name, error, len(jobs)))]
     span = StageSpan(stage.name, begin, time.perf_counter())
-    values_after = [outcome] if stage.together is None else outcome
+    values_after = [outcome] if stage.frames_per_call is None else outcome
     return [replace(job, value=value, spans=(*job.spans, span)) for job, value in zip(jobs, values_after, strict=True)]
 
 

@@ -52,7 +52,7 @@ class _Builder:
         self._same.append(len(self._same))
         return len(self._same) - 1
 
-    def join(self, one: int | None, other: int | None) -> None:
+    def merge_nets(self, one: int | None, other: int | None) -> None:
         """Record that two nets are the same net."""
         if one is not None and other is not None:
             self._same[self.final(one)] = self.final(other)
@@ -90,7 +90,7 @@ class _Builder:
             for pin, outers in nets.items():
                 for inner, outer in zip(below.ports[pin], outers, strict=True):
                     if isinstance(inner, int):
-                        self.join(ports.get(inner), outer)  # an output that passes on an input is the same net
+                        self.merge_nets(ports.get(inner), outer)  # an output that passes on an input is the same net
                         ports[inner] = outer if outer is not None else ports.get(inner)
             self.instantiate(below, f"{path}.{cell.name}" if path else cell.name, ports)
         for bit, (name, source) in module.names.items():
@@ -99,7 +99,7 @@ class _Builder:
                 self.names.setdefault(net, (f"{path}.{name}" if path else name, source))
 
 
-def joined(modules: Mapping[str, Module], top: str) -> Netlist:
+def flattened(modules: Mapping[str, Module], top: str) -> Netlist:
     """Return the flattened netlist of the design below a top module.
 
     Args:

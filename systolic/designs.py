@@ -28,14 +28,14 @@ from systolic.execution.result import SimulationResult, simulate
 from systolic.execution.run import Run, fit_picture, run
 from systolic.files import DesignFiles, OutputFolder, output_folder
 from systolic.model import Calibration, Model, inputs_of, quantise_model, sample_pictures
-from systolic.option import why_not
+from systolic.option import elsewhere_reasons
 from systolic.package import package
 from systolic.pictures import picture_files
 from systolic.styles.registry import STYLES, default_style, open_design, style_named, style_of
 from systolic.styles.style import Counts, DesignTrace, NetworkMapping, OpenedDesign, Plan
 from systolic.trace.report import CycleReport
+from systolic.vendor.compare_design import VendorOptions, compare_design
 from systolic.vendor.report import VendorReport
-from systolic.vendor.settle import VendorOptions, settle
 
 Picture = str | Path | Pixels
 """A picture: the path of a file, or uint8 of shape (height, width, 3)."""
@@ -189,10 +189,10 @@ class Design:
             progress: Receives the current step.
 
         Raises:
-            SystolicError: One of the errors of ``systolic.vendor.settle.settle``.
+            SystolicError: One of the errors of ``systolic.vendor.compare_design.compare_design``.
         """
         place = None if reports is None else Path(reports)
-        return settle(self.folder, VendorOptions(place, only, csynth, derived), progress)
+        return compare_design(self.folder, VendorOptions(place, only, csynth, derived), progress)
 
     def pixels(self, picture: Picture) -> Pixels:
         """Return a picture resized to the network's input, as uint8 of shape (channels, height, width)."""
@@ -337,7 +337,9 @@ def _style_options(style: str, options: dict[str, Any]) -> Any:
     known = list(signature(kind).parameters)
     unknown = [name for name in options if name not in known]
     if unknown:
-        foreign = "".join(why_not(other.arguments, unknown[:1]) for name, other in STYLES.items() if name != style)
+        foreign = "".join(
+            elsewhere_reasons(other.arguments, unknown[:1]) for name, other in STYLES.items() if name != style
+        )
         where = f"the options of the {style} style"
         raise UnknownKeyError(unknown, known, where=where, remedy=foreign.removeprefix("; "))
     return kind(**options)

@@ -59,10 +59,10 @@ from hls_templates.golden import (
     golden_source,
 )
 from host.contract.named_outputs import MAP, OutputTensor, Values
-from host.contract.simulation_library import kept_in, sources_key
+from host.contract.simulation_library import library_folder, sources_key
 from systolic.execution.build import command_key
 from systolic.execution.compiler import compile_to, compiler
-from systolic.network_outputs import each_its_layer, tensors
+from systolic.network_outputs import layer_per_node, tensors
 
 Integers = npt.NDArray[Any]
 
@@ -113,7 +113,7 @@ def golden_files(network: QuantizedNetwork) -> dict[str, bytes]:
 
 def _tensors(network: QuantizedNetwork) -> tuple[OutputTensor, ...]:
     """Return the output tensors that the network's file names, with the nodes and steps that compute each."""
-    return tensors(network, each_its_layer(network))
+    return tensors(network, layer_per_node(network))
 
 
 def _output(network: QuantizedNetwork, output: OutputTensor) -> GoldenOutput:
@@ -322,7 +322,7 @@ def build_golden(folder: Path, flags: Sequence[str] = FLAGS) -> Path:
     if not source.is_file():
         raise FileAccessError(str(source), "does not exist", "golden program", remedy="generate the design first")
     command = [compiler(), *flags]
-    program = kept_in(folder) / f"golden-{sources_key([source])}-{command_key(command)}"
+    program = library_folder(folder) / f"golden-{sources_key([source])}-{command_key(command)}"
     if not program.is_file():
         compile_to([*command, str(source)], program)
     return program

@@ -88,7 +88,7 @@ def _tensor(
     return OutputTensor(output.name, tuple(layers), tuple(steps))
 
 
-def each_its_layer(network: Network | QuantizedNetwork) -> dict[int, int]:
+def layer_per_node(network: Network | QuantizedNetwork) -> dict[int, int]:
     """Return a ``layer_of`` in which each node that the golden model computes is a layer: {index: index}."""
     return {index: index for index in range(len(network.nodes)) if has_integers(network.nodes, index)}
 

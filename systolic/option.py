@@ -52,7 +52,7 @@ class Option:
         """The option's value if the command line does not contain it."""
         return self.settings.get("default", False if self.settings.get("action") == "store_true" else None)
 
-    def but(self, help: str = "", **settings: Any) -> Option:
+    def with_settings(self, help: str = "", **settings: Any) -> Option:
         """Return a copy of this option with another help text or other ``argparse`` settings."""
         merged = {**self.settings, **settings}
         return Option(*self.flags, help=help or self.help, complete=self.complete, elsewhere=self.elsewhere, **merged)
@@ -69,7 +69,7 @@ def flags_set(options: argparse.Namespace, among: Sequence[Option]) -> list[str]
     return [option.flag for option in among if getattr(options, option.name) != option.default]
 
 
-def why_not(options: Sequence[Option], asked: Sequence[str]) -> str:
+def elsewhere_reasons(options: Sequence[Option], asked: Sequence[str]) -> str:
     """Return why the other style lacks the options that the user gave, each reason after "; "; "" if none is stated.
 
     Args:
@@ -98,7 +98,7 @@ def objective(text: str) -> str:
     return "fps" if text == "latency" else text
 
 
-def whole(text: str) -> int:
+def whole_number(text: str) -> int:
     """Return ``text`` as an int. Raises argparse's error if it is not a whole number."""
     try:
         return int(text)

@@ -30,7 +30,7 @@ class HeadGrid:
         rows: The rows of cells.
         columns: The columns of cells.
         cell: The (width, height) of a cell in pixels of the network's input.
-        exclusive: Whether an object has exactly one class (softmax), and not any number of classes (sigmoids).
+        is_single_class: Whether an object has exactly one class (softmax), and not any number of classes (sigmoids).
     """
 
     anchors: tuple[tuple[float, float], ...]
@@ -38,7 +38,7 @@ class HeadGrid:
     rows: int
     columns: int
     cell: tuple[float, float]
-    exclusive: bool
+    is_single_class: bool
 
     @property
     def sizes(self) -> npt.NDArray[np.float64]:

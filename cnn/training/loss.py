@@ -93,7 +93,7 @@ def _class_loss(answers: Tensor, labels: Tensor, grid: HeadGrid) -> Tensor:
     """Return the classification loss per box: cross-entropy of a softmax, or summed over one sigmoid per class."""
     from torch.nn import functional  # type: ignore[import-not-found, unused-ignore]
 
-    if grid.exclusive:
+    if grid.is_single_class:
         loss: Tensor = functional.cross_entropy(answers, labels, reduction="none")
         return loss
     certain = functional.one_hot(labels, grid.classes).float()

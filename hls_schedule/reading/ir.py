@@ -32,7 +32,7 @@ from hls_schedule.reading.llvm_text import (
     type_of,
 )
 from hls_schedule.reading.members import Constants, member_memory
-from hls_schedule.reading.operations import Operator, called_name, operator_of, touched
+from hls_schedule.reading.operations import Operator, called_name, memory_accesses, operator_of
 from hls_schedule.reading.products import few_digits, products_of
 from hls_schedule.reading.widths import Ranges
 
@@ -123,7 +123,7 @@ class Loop:
         memories: The memories that it accesses.
         location: The place of its mark.
         calls: The functions that its operations call, each as a loop of one iteration.
-        exclusive: For each block, the blocks that may follow it in the same iteration.
+        may_follow: For each block, the blocks that may follow it in the same iteration.
         multiples: A number that divides a counter at all times, for each counter whose start is known.
         factors: The bits of the wider and of the narrower factor of each product that may be in a DSP.
         cuts: The operations that drop or move bits: truncations, and shifts by a constant.
@@ -140,7 +140,7 @@ class Loop:
     memories: Mapping[str, Memory]
     location: Location | None
     calls: Mapping[int, Loop] = field(default_factory=dict)
-    exclusive: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    may_follow: Mapping[str, frozenset[str]] = field(default_factory=dict)
     multiples: Mapping[str, int] = field(default_factory=dict)
     factors: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     nested: bool = False
@@ -316,7 +316,7 @@ class _Body:
         return Loop(
             self.reader.function.name, self.header, interval, depth, operations, tuple(self.carried),
             counters.steps(), self.memories, self.reader.locations.location(mark.location if mark else None),
-            self._calls(), self._exclusive(), counters.multiples(), self._factors(), nested, self._cuts(),
+            self._calls(), self._may_follow(), counters.multiples(), self._factors(), nested, self._cuts(),
         )  # fmt: skip
 
     def _cuts(self) -> frozenset[int]:
@@ -366,7 +366,7 @@ class _Body:
         inputs = {self.index[value] for value in instruction.values if value in self.index}
         if instruction.opcode == "phi":
             operator, inputs = self._phi(index, label, instruction)
-        accesses = tuple(self._access(*each) for each in touched(instruction, self.reader.types))
+        accesses = tuple(self._access(*each) for each in memory_accesses(instruction, self.reader.types))
         guards = self._guards(label) if any(access.store or access.stream for access in accesses) else set()
         if any(access.register and access.store and access.memory in self.reader.scalars for access in accesses):
             operator = Operator("register", 1)
@@ -448,7 +448,7 @@ class _Body:
         body = {instruction.name: instruction for _, instruction in self.instructions if instruction.name}
         return Counters(self.reader.addresses, body, {**self.latches, **dict(stores)}, self.starts)
 
-    def _exclusive(self) -> dict[str, frozenset[str]]:
+    def _may_follow(self) -> dict[str, frozenset[str]]:
         """Return, for each block, the blocks that may be executed after it in the same iteration."""
         reach: dict[str, frozenset[str]] = {}
         for label in reversed(self.order):

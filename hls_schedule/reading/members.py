@@ -36,7 +36,7 @@ def member_memory(root: str, member: str) -> str:
     return root + _BETWEEN + member
 
 
-def parted(memory: str) -> tuple[str, str]:
+def split_memory(memory: str) -> tuple[str, str]:
     """Split a memory's name into the constant and the struct's member; the member is "" if the memory is a whole
     variable."""
     root, _, member = memory.partition(_BETWEEN)
@@ -61,7 +61,7 @@ class Constants:
 
     def types_of(self, function: str, memory: str) -> Iterator[str]:
         """Yield the debug types (``!number``) of a memory, which is a variable or a struct's member."""
-        root, name = parted(memory)
+        root, name = split_memory(memory)
         for number in sorted(self.module.variables_of(function, root)):
             reference = self.module.record(number).get("type", "")
             members = self.module.elements(self._named(reference)) if name else ()
@@ -69,7 +69,7 @@ class Constants:
             if not name:
                 yield reference
 
-    def encloses(self, root: str, file: str, line: int) -> bool:
+    def is_in_struct(self, root: str, file: str, line: int) -> bool:
         """Return whether a source line is in the struct type of a constant: no other struct begins between its first
         line and that line."""
         begins = (place for place in self._begins if place[0] == file and place[1] <= line)

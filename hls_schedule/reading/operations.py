@@ -81,7 +81,7 @@ def _called(text: str) -> Operator:
     return Operator(name, bits_of(kind))
 
 
-def touched(instruction: Instruction, types: Types) -> Iterator[tuple[str, bool, int, bool]]:
+def memory_accesses(instruction: Instruction, types: Types) -> Iterator[tuple[str, bool, int, bool]]:
     """Yield every memory access of an instruction: pointer operand, whether it is a write, bytes, whether it is a
     stream."""
     if instruction.opcode == "load":

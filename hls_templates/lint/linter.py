@@ -12,7 +12,7 @@ from hls_templates.lint.checks import constructs, dataflow, directives, memories
 from hls_templates.lint.checks.access import Accesses
 from hls_templates.lint.findings import Fault, Finding, fault
 from hls_templates.lint.rules import RULES
-from hls_templates.lint.source import Unit, allowed, expand
+from hls_templates.lint.source import Unit, expand, is_suppressed
 from hls_templates.syntax.nodes import text_of, walk
 from hls_templates.syntax.program import Program, parse
 
@@ -35,7 +35,7 @@ def lint(sources: Mapping[str, str], top: str) -> tuple[Finding, ...]:
     if top and top not in program.functions:
         raise ChoiceError("the top function", top, tuple(program.functions))
     findings = {_finding(unit, broken) for broken in _faults(program, top)}
-    listed = (f for f in findings if f.file in sources and not allowed(sources, f.file, f.line, f.rule))
+    listed = (f for f in findings if f.file in sources and not is_suppressed(sources, f.file, f.line, f.rule))
     return tuple(sorted(listed, key=lambda finding: (finding.file, finding.line, finding.rule, finding.sentence)))
 
 

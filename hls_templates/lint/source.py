@@ -137,7 +137,7 @@ def _with_origins(expanded: str, root: Path) -> Unit:
     return Unit("\n".join([*lines, ""]).encode(), (*origins, (file, line)))
 
 
-def allowed(sources: Mapping[str, str], file: str, line: int, rule: str) -> bool:
+def is_suppressed(sources: Mapping[str, str], file: str, line: int, rule: str) -> bool:
     """Return whether a comment ``lint: allow(rule) why`` suppresses a finding, on its line or alone on the line
     above."""
     rows = sources[file].splitlines()

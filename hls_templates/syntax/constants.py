@@ -11,7 +11,7 @@ from tree_sitter import Node
 from hls_templates.syntax.declarations import variables
 from hls_templates.syntax.nodes import ancestors, text_of
 from hls_templates.syntax.program import Program
-from hls_templates.syntax.scopes import arguments, called, visible
+from hls_templates.syntax.scopes import arguments, callee_name, visible
 
 _LITERALS = frozenset({"number_literal", "true", "false", "char_literal", "sizeof_expression"})
 _TRANSPARENT = frozenset(  # expressions that are constant if all their operands are
@@ -83,7 +83,7 @@ def _constant_name(program: Program, node: Node, constants: frozenset[str], dept
 
 def _constant_call(program: Program, node: Node, constants: frozenset[str], depth: int) -> bool:
     cast = text_of(node.child_by_field_name("function")).startswith("static_cast")
-    if not cast and not _all_constexpr(program, called(node)):
+    if not cast and not _all_constexpr(program, callee_name(node)):
         return False
     return all(is_constant(program, argument, constants, depth + 1) for argument in arguments(node))
 

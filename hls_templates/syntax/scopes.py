@@ -54,7 +54,7 @@ def _unlabelled(node: Node) -> list[Node]:
     return node.children if node.type == "labeled_statement" else [node]
 
 
-def called(call: Node) -> str:
+def callee_name(call: Node) -> str:
     """Return the bare name of the function that a call calls: f for ``ns::f<3>(…)``, run for ``a.run(…)``."""
     node = call.child_by_field_name("function")
     while node is not None and node.type not in NAMES:
@@ -82,7 +82,9 @@ def expanded(call: Node) -> int | None:
 def candidates(program: Program, call: Node, caller: FunctionDefinition | None) -> tuple[FunctionDefinition, ...]:
     """Return the function definitions that a call in ``caller`` may mean, by name and number of arguments."""
     count, expands = len(arguments(call)), expanded(call) is not None
-    fitting = tuple(function for function in program.functions.get(called(call), ()) if function.takes(count, expands))
+    fitting = tuple(
+        function for function in program.functions.get(callee_name(call), ()) if function.takes(count, expands)
+    )
     callee = call.child_by_field_name("function")
     if callee is None or callee.type != "field_expression":
         return _plain_candidates(fitting, callee, caller)

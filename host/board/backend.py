@@ -81,13 +81,13 @@ class BoardBackend:
         """Raise MismatchError or AcceleratorError if DDR no longer holds the uploaded data or the pictures of this
         batch."""
         self.buffers.verify()
-        if not self.driver.arrived(batch, pictures):
+        if not self.driver.holds_pictures(batch, pictures):
             raise AcceleratorError(
                 "the picture in DDR is not the one that was loaded: the cache was not flushed, or something else "
                 "writes there",
                 remedy="do not trust the result of this frame",
             )
 
-    def settle(self) -> None:
+    def discard_loaded(self) -> None:
         """Forget batches that were loaded but not executed. Called at the end of a stream."""
-        self.driver.settle()
+        self.driver.discard_loaded()

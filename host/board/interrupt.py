@@ -42,7 +42,7 @@ class Line:
         line."""
         self._registers.write(_IAR, self._bit)
 
-    def disarmed(self) -> None:
+    def mark_disarmed(self) -> None:
         """Record that other code, such as ``pynq.Interrupt.wait``, may have disabled the line.
 
         The next wait enables it.

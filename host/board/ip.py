@@ -73,9 +73,9 @@ class GeneratedIP(DefaultIP):
         return not self.idle
 
     @property
-    def hopeless(self) -> bool:
+    def cannot_finish(self) -> bool:
         """Return whether a simulated board reports that the accelerator will not finish. A real board never does."""
-        return bool(getattr(self.device, "trouble", ""))
+        return bool(getattr(self.device, "stop_reason", ""))
 
     def state(self) -> str:
         """Return the registers that show the IP's state, as text for error messages."""

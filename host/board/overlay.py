@@ -128,9 +128,9 @@ class LoadedOverlay:
         return self.ip.line is not None
 
     @property
-    def trouble(self) -> str:
+    def stop_reason(self) -> str:
         """Why the accelerator stopped, as a simulated board reports it. A real board reports nothing."""
-        return str(getattr(self.device, "trouble", ""))
+        return str(getattr(self.device, "stop_reason", ""))
 
     def check_whole(self) -> None:
         """Raise StateError if an earlier frame did not end: the accelerator may not be started before the next
@@ -139,7 +139,7 @@ class LoadedOverlay:
             raise StateError("the accelerator", f"stopped earlier ({self.broken})", remedy="call reset() first")
 
     @contextlib.contextmanager
-    def at_work(self) -> Iterator[None]:
+    def running(self) -> Iterator[None]:
         """Return a context manager around one run of the accelerator, from its start to its end.
 
         If an exception ends it, the accelerator may still write: it is broken.

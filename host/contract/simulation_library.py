@@ -35,7 +35,7 @@ def sources_key(files: list[Path]) -> str:
     return total.hexdigest()[:16]
 
 
-def kept_in(folder: Path) -> Path:
+def library_folder(folder: Path) -> Path:
     """Return the folder that keeps a design's simulation libraries: its ``build`` folder, or a temporary one if that
     cannot be written."""
     build_folder = folder / "build"
@@ -57,7 +57,7 @@ def find_library(folder: Path, library: Path | str | None) -> Path:
             remedy = "make it with systolic.build.build(folder)"
             raise FileAccessError(str(library), "does not exist", "simulation library", remedy=remedy)
         return Path(library).absolute()
-    places = {folder / "build", kept_in(folder)}
+    places = {folder / "build", library_folder(folder)}
     every = [path for place in places for path in place.glob("native-*.so")]
     fitting = [path for path in every if path.name.startswith(f"native-{sources_key(sources(folder))}-")]
     if not fitting:

@@ -48,7 +48,7 @@ class SimulatedDdr:
     Attributes:
         data: All bytes of the memory.
         base: Physical address of its first byte.
-        taken: Size of each allocation in bytes, by its offset from the base.
+        allocations: Size of each allocation in bytes, by its offset from the base.
     """
 
     def __init__(self, size: int) -> None:
@@ -56,10 +56,10 @@ class SimulatedDdr:
         self._file.truncate(-(-size // PAGE) * PAGE)
         self.data = np.frombuffer(mmap.mmap(self._file.fileno(), 0), np.uint8, size)
         self.base = DDR_BASE["aarch64"]
-        self.taken: dict[int, int] = {}
+        self.allocations: dict[int, int] = {}
         self._lock = threading.RLock()
 
-    def take(self, count: int) -> int:
+    def allocate(self, count: int) -> int:
         """Allocate ``count`` contiguous bytes of the memory, and return their offset from its base.
 
         RuntimeError if no contiguous range of that size is free.
@@ -67,13 +67,13 @@ class SimulatedDdr:
         size = max(LEAST_ALLOCATION, -(-count // PAGE) * PAGE)
         with self._lock:
             start = 0
-            for offset in sorted(self.taken):
+            for offset in sorted(self.allocations):
                 if start + size <= offset:
                     break
-                start = offset + self.taken[offset]
+                start = offset + self.allocations[offset]
             if start + size > self.data.size:
                 raise RuntimeError(f"BO allocation failed: {count} bytes of contiguous memory are not free")
-            self.taken[start] = size
+            self.allocations[start] = size
         self.data[start : start + size] = DDR_PATTERN
         return start
 
@@ -85,29 +85,29 @@ class SimulatedDdr:
         """Return a mapping of an allocated buffer, as a program sees it without a cache."""
         return MappedMemory(count, self._file.fileno(), offset)
 
-    def give_back(self, offset: int) -> None:
+    def free(self, offset: int) -> None:
         with self._lock:
-            del self.taken[offset]
+            del self.allocations[offset]
 
     def view(self, address: int, count: int) -> npt.NDArray[np.uint8]:
         """Return a view of ``count`` bytes from ``address`` on. BusError if they are not all in one buffer."""
-        memory = self.rest(address)
+        memory = self.to_buffer_end(address)
         if count > memory.size:
             raise BusError(address + int(memory.size))
         return memory[:count]
 
-    def rest(self, address: int) -> npt.NDArray[np.uint8]:
+    def to_buffer_end(self, address: int) -> npt.NDArray[np.uint8]:
         """Return a view of the bytes from ``address`` to the end of its buffer. BusError if it is in no buffer."""
         offset = address - self.base
         with self._lock:
-            for start, size in self.taken.items():
+            for start, size in self.allocations.items():
                 if start <= offset < start + size:
                     return self.data[offset : start + size]
         raise BusError(address)
 
-    def from_here(self, address: int) -> npt.NDArray[np.uint8]:
+    def to_memory_end(self, address: int) -> npt.NDArray[np.uint8]:
         """Return a view of the bytes from ``address`` to the end of the last buffer. BusError if ``address`` is in no
         buffer."""
-        self.rest(address)
+        self.to_buffer_end(address)
         with self._lock:
-            return self.data[address - self.base : max(start + size for start, size in self.taken.items())]
+            return self.data[address - self.base : max(start + size for start, size in self.allocations.items())]

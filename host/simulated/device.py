@@ -68,7 +68,7 @@ class SimulatedBoard(Device):
         self.capabilities = {"REGISTER_RW": True}
         self.manifest, self.pace = manifest, pace
         self.faults = faults or Faults()
-        self.trouble = ""
+        self.stop_reason = ""
         self.overruns = 0
         self.register_writes: dict[str, int] = defaultdict(int)
         self.memory = SimulatedDdr(ddr_bytes)
@@ -106,7 +106,7 @@ class SimulatedBoard(Device):
         parser = parser or self.get_bitfile_metadata(bitstream.bitfile_name)
         self._slaves = self._models(parser)
         self._loaded = True
-        self.trouble = ""
+        self.stop_reason = ""
         self.post_download(bitstream, parser, self.name)
 
     def read_registers(self, address: int, count: int) -> bytes:
@@ -128,7 +128,7 @@ class SimulatedBoard(Device):
         size = int(np.prod(shape)) * element.itemsize
         if self.faults.allocation():
             raise RuntimeError("BO allocation failed: injected")
-        offset = self.memory.take(size)
+        offset = self.memory.allocate(size)
         # Without a cache the CPU reads and writes DDR itself.
         mapping = MappedMemory(max(size, 1)) if cacheable else self.memory.mapped(offset, max(size, 1))
         if cacheable:
@@ -149,11 +149,11 @@ class SimulatedBoard(Device):
         there.
         """
         offset = address - self.memory.base
-        size = self.memory.taken[offset]
+        size = self.memory.allocations[offset]
         users = [name for _, _, name, model in self._slaves if model.reaches(address, size)]
         self.freed_at_work += [f"{name} is at work on the buffer at {address:#x}, which is freed" for name in users]
         self._mapped.pop(address).unmap()
-        self.memory.give_back(offset)
+        self.memory.free(offset)
 
     def flush(self, bo: int, offset: int, address: int, count: int) -> None:
         if not self.faults.flush():
@@ -167,7 +167,7 @@ class SimulatedBoard(Device):
     @property
     def allocations(self) -> int:
         """Number of buffers that are allocated in DDR."""
-        return len(self.memory.taken)
+        return len(self.memory.allocations)
 
     def ddr(self, address: int, count: int) -> npt.NDArray[np.uint8]:
         """Return ``count`` bytes of DDR as an AXI master in the fabric sees them. BusError outside of allocated
@@ -234,7 +234,7 @@ class SimulatedBoard(Device):
 
     # --- services for the accelerator in the fabric
 
-    def keep_pace(self, stopped: threading.Event, passes: range, begin: float) -> bool:
+    def wait_board_time(self, stopped: threading.Event, passes: range, begin: float) -> bool:
         """Wait for the time that the given engine instructions (passes) would take on the board; return False if
         stopped meanwhile."""
         if self.pace is not None:

@@ -18,17 +18,17 @@ class FabricBoard(Protocol):
     Attributes:
         memory: The board's DDR.
         faults: Faults to inject.
-        trouble: Why the accelerator stopped, for the host to report, or "".
+        stop_reason: Why the accelerator stopped, for the host to report, or "".
     """
 
     memory: SimulatedDdr
     faults: Faults
-    trouble: str
+    stop_reason: str
 
     def corrupt(self, registers: Mapping[str, int], start: int) -> None:
         """Invert the words of DDR that injected faults name for this start of the accelerator."""
 
-    def keep_pace(self, stopped: threading.Event, passes: range, begin: float) -> bool:
+    def wait_board_time(self, stopped: threading.Event, passes: range, begin: float) -> bool:
         """Wait for the time that the given engine instructions (passes) would take on the board; return False if
         stopped meanwhile."""
 

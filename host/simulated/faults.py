@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 
 from boards.errors import ChoiceError
-from host.arguments import number, whole
+from host.arguments import number, whole_number
 
 KINDS = (
     "hang",
@@ -44,7 +44,7 @@ class InjectedFault:
         if self.kind not in KINDS:
             raise ChoiceError("the kind of a fault", self.kind, KINDS)
         for name in ("at", "in_pass", "word"):
-            whole(f"{name} of a fault", getattr(self, name), 0, 1 << 40)
+            whole_number(f"{name} of a fault", getattr(self, name), 0, 1 << 40)
         number("seconds of a fault", self.seconds, 3600, zero=True)
 
 
@@ -64,7 +64,7 @@ class Faults:
                 if fault.kind in self._counts:
                     self._counts[fault.kind] = 0
 
-    def take(self, kind: str, number: int) -> InjectedFault | None:
+    def pop_due(self, kind: str, number: int) -> InjectedFault | None:
         """Remove and return the fault of this kind that is due at event ``number`` (start, allocation or flush), else
         None."""
         with self._lock:
@@ -76,7 +76,7 @@ class Faults:
     def corruptions(self, number: int) -> list[InjectedFault]:
         """Remove and return the faults that corrupt words of DDR before start ``number`` of the accelerator."""
         faults = []
-        while (fault := self.take("corrupt word", number)) is not None:
+        while (fault := self.pop_due("corrupt word", number)) is not None:
             faults.append(fault)
         return faults
 
@@ -90,4 +90,4 @@ class Faults:
         with self._lock:
             number = self._counts[kind]
             self._counts[kind] += 1
-        return self.take(kind, number) is not None
+        return self.pop_due(kind, number) is not None

@@ -112,9 +112,9 @@ class StreamChannel:
         while not channel.idle:
             if channel.error:
                 raise AcceleratorError("the DMA reports an error", self.state(), remedy="call reset()")
-            trouble = getattr(self.dma.device, "trouble", "")
-            if trouble:
-                reason = f"the accelerator stopped; the simulated board says: {trouble}"
+            stop_reason = getattr(self.dma.device, "stop_reason", "")
+            if stop_reason:
+                reason = f"the accelerator stopped; the simulated board says: {stop_reason}"
                 raise AcceleratorError(reason, remedy="call reset()")
             if time.perf_counter() > deadline and not channel.idle:  # this process may not have been running
                 raise AcceleratorError(
@@ -142,7 +142,7 @@ class Turns:
         self._changed = threading.Condition()
 
     @contextlib.contextmanager
-    def take(self, number: int) -> Iterator[None]:
+    def turn(self, number: int) -> Iterator[None]:
         """Return a context manager that waits for turn ``number``, and ends the turn when it is left.
 
         StateError if the accelerator broke meanwhile, or the turn does not come in time.
@@ -156,7 +156,7 @@ class Turns:
             self._next += 1
             self._changed.notify_all()
 
-    def wake(self) -> None:
+    def notify(self) -> None:
         """Make all waiting threads check again whether the accelerator is broken."""
         with self._changed:
             self._changed.notify_all()

@@ -68,7 +68,7 @@ class StreamingDriver:
         self._loaded, self._manifest = loaded, of_style(StreamingManifest, manifest)
         self.buffers: StreamingBuffers | None = None
         self._channel: StreamChannel | None = None
-        self.settle()
+        self.discard_loaded()
 
     def open(self, count: int) -> None:
         """Upload the external weights, allocate packets for ``count`` frames in flight, and start the pipeline."""
@@ -77,7 +77,7 @@ class StreamingDriver:
         self.buffers = StreamingBuffers(self._manifest, loaded.folder, count, loaded.allocate)
         for image, buffer in zip(self._manifest.images, self.buffers.weights, strict=True):
             loaded.ip.put_pointer(image.port, buffer.device_address)
-        self.settle()
+        self.discard_loaded()
         loaded.ip.run(self._manifest.frames_per_start)
 
     def free(self) -> None:
@@ -110,13 +110,13 @@ class StreamingDriver:
         """
         turn = self._turn_of.pop(batch.index)
         with self._whole() as channel:
-            with self._sending.take(turn):
+            with self._sending.turn(turn):
                 channel.send(batch.sent)
-            with self._receiving.take(turn):
+            with self._receiving.turn(turn):
                 channel.receive(batch.received)
             channel.finish(batch.sent)
 
-    def settle(self) -> None:
+    def discard_loaded(self) -> None:
         """Forget the turns of frames that were loaded but not executed. Called at the end of a stream."""
         self._loads = 0
         self._turn_of: dict[int, int] = {}
@@ -130,7 +130,7 @@ class StreamingDriver:
         """Return copies of the feature maps in the frame's output packet, as a batch of one frame."""
         return (unpack_packet(self._manifest, np.asarray(batch.received)),)
 
-    def arrived(self, batch: StreamingBatch, pictures: Sequence[Pixels]) -> bool:
+    def holds_pictures(self, batch: StreamingBatch, pictures: Sequence[Pixels]) -> bool:
         """Return whether the frame's input packet in DDR holds exactly this picture."""
         (pixels,) = pictures
         expected = np.zeros(self._manifest.packet_in.beat_bytes, np.uint8)
@@ -147,7 +147,7 @@ class StreamingDriver:
         self._loaded.check_whole()
         assert self._channel is not None
         try:
-            with self._loaded.at_work():
+            with self._loaded.running():
                 yield self._channel
         except AcceleratorError as error:
             raise replace(error, state=f"{error.state}; {self._loaded.ip.state()}".lstrip("; ")) from error
@@ -156,8 +156,8 @@ class StreamingDriver:
         except Exception as error:  # pynq raises RuntimeError for misuse of its channels
             raise AcceleratorError(cut(error), self._loaded.ip.state()) from error
         finally:
-            self._sending.wake()
-            self._receiving.wake()
+            self._sending.notify()
+            self._receiving.notify()
 
     # --- layer by layer
 

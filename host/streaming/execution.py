@@ -56,7 +56,7 @@ class StreamingExecution:
     def verify(self, batch: ExecutedFrame, pictures: Sequence[Pixels]) -> None:
         """Do nothing: the packet is memory of this process, so it cannot differ."""
 
-    def settle(self) -> None:
+    def discard_loaded(self) -> None:
         """Do nothing: a frame ends with its call."""
 
     def close(self) -> None:

@@ -104,14 +104,14 @@ class StreamingFabric:
         try:
             self._board.corrupt(registers, frame)
         except Exception as error:  # this is the DMA's thread, so no caller would see the exception
-            self._board.trouble, model.stalled = f"{type(error).__name__}: {error}", True
+            self._board.stop_reason, model.stalled = f"{type(error).__name__}: {error}", True
             return None
-        if self._board.faults.take("hang", frame):
+        if self._board.faults.pop_due("hang", frame):
             model.stalled = True
             return None
-        sent, self._board.trouble = self._run(registers, packet)
-        model.stalled = bool(self._board.trouble)
-        if model.stalled or not self._board.keep_pace(model.stopped, range(1), begin):
+        sent, self._board.stop_reason = self._run(registers, packet)
+        model.stalled = bool(self._board.stop_reason)
+        if model.stalled or not self._board.wait_board_time(model.stopped, range(1), begin):
             return None
         model.frame_done()
         return sent
@@ -124,7 +124,9 @@ class StreamingFabric:
             return b"", f"a packet has {len(packet)} bytes, but a frame has {packet_in.bytes}"
         frame = np.frombuffer(packet, np.uint8)[: packet_in.bytes]
         try:
-            images = [self._board.memory.rest(pointer(registers, image.port)) for image in self._manifest.images]
+            images = [
+                self._board.memory.to_buffer_end(pointer(registers, image.port)) for image in self._manifest.images
+            ]
             (sent,) = self._library.run(images, frame[np.newaxis])
         except BusError as error:
             return b"", str(error)

@@ -52,7 +52,7 @@ class SystolicBuffers(Buffers):
         self.program = self.put("the program", placed.astype("<u4").tobytes())
 
     @property
-    def shown_pass(self) -> int:
+    def inspection_pass(self) -> int:
         """The number of the first instruction (pass) of the program's copy that writes every layer's output to DDR, for
         inspection."""
         return len(self.batches) * self.manifest.passes
@@ -112,7 +112,7 @@ class SystolicDriver:
         """Execute the whole program on one batch, in one start of the accelerator."""
         self.start(batch.first_pass, self._manifest.passes, wait)
 
-    def settle(self) -> None:
+    def discard_loaded(self) -> None:
         """Do nothing: a batch ends with its start of the accelerator."""
 
     def collect(self, batch: SystolicBatch, frames: int = 1) -> tuple[tuple[Integers, ...], ...]:
@@ -123,7 +123,7 @@ class SystolicDriver:
             maps.append(unpack_batch(self._manifest.layers[layer].output, self._manifest.lanes, buffer, frames))
         return tuple(zip(*maps, strict=True))
 
-    def arrived(self, batch: SystolicBatch, pictures: Sequence[Pixels]) -> bool:
+    def holds_pictures(self, batch: SystolicBatch, pictures: Sequence[Pixels]) -> bool:
         """Return whether the batch's input buffer in DDR holds exactly these pictures."""
         expected = np.zeros(batch.input.nbytes, np.uint8)
         pack_batch(self._manifest, pictures, expected)
@@ -143,7 +143,7 @@ class SystolicDriver:
         self.load(batch, (pixels,))
         for index, layer in enumerate(self._manifest.layers):
             count = layer.last_pass - layer.first_pass + 1
-            self.start(self.buffers.shown_pass + layer.first_pass, count, wait)
+            self.start(self.buffers.inspection_pass + layer.first_pass, count, wait)
             yield layer, np.stack(self._maps(self.buffers, batch, index, frames))
 
     def _maps(self, buffers: SystolicBuffers, batch: SystolicBatch, index: int, frames: int) -> tuple[Integers, ...]:
@@ -163,7 +163,7 @@ class SystolicDriver:
         """Run instructions (passes) ``first`` … ``first + count − 1`` of the program, and wait. AcceleratorError if
         they do not end in time."""
         loaded = self._loaded
-        with loaded.at_work():
+        with loaded.running():
             if wait == "interrupt" and loaded.has_interrupt:
                 ended = loaded.in_loop(self._by_interrupt(first, count))
             else:
@@ -193,11 +193,11 @@ class SystolicDriver:
         current = loaded.ip.current_pass % self._manifest.passes
         layer = self._manifest.layer_of_pass(current)
         place = f"pass {current}, layer {layer.name} ({layer.source})" if layer else f"pass {current}"
-        trouble = loaded.trouble
-        failure = "stopped" if trouble else f"did not finish within {loaded.timeout_s:g} s"
+        stop_reason = loaded.stop_reason
+        failure = "stopped" if stop_reason else f"did not finish within {loaded.timeout_s:g} s"
         loaded.broken = f"it {failure}, in {place}"
         raise AcceleratorError(
-            f"the accelerator {failure}" + (f"; the simulated board says: {trouble}" if trouble else ""),
+            f"the accelerator {failure}" + (f"; the simulated board says: {stop_reason}" if stop_reason else ""),
             loaded.ip.state(),
             where=place,
             remedy="call reset() and then check(), which compares layer by layer. If the first layer hangs too, check "

@@ -79,7 +79,7 @@ class SystolicExecution:
     def verify(self, batch: ExecutedBatch, pictures: Sequence[Pixels]) -> None:
         """Do nothing: the arena is memory of this process, so it cannot differ."""
 
-    def settle(self) -> None:
+    def discard_loaded(self) -> None:
         """Do nothing: a batch ends with its call."""
 
     def close(self) -> None:

@@ -50,7 +50,7 @@ class SystolicIP(GeneratedIP):
         time.sleep(min(0.9 * expected, timeout_s))
         overslept = expected > 0 and self.idle
         while not self.idle:
-            if (time.perf_counter() - start > timeout_s or self.hopeless) and not self.idle:
+            if (time.perf_counter() - start > timeout_s or self.cannot_finish) and not self.idle:
                 return False
             time.sleep(_NAP_SECONDS)
         # After oversleeping the end may be long past: only a start whose end was observed gives its duration.
@@ -69,7 +69,7 @@ class SystolicIP(GeneratedIP):
         assert self.line is not None
         deadline = time.perf_counter() + timeout_s
         while not self.idle:
-            if (time.perf_counter() > deadline or self.hopeless) and not self.idle:
+            if (time.perf_counter() > deadline or self.cannot_finish) and not self.idle:
                 return False
             await self._one_interrupt(self.line)
         self._acknowledge(self.line)
@@ -81,7 +81,7 @@ class SystolicIP(GeneratedIP):
         except asyncio.TimeoutError:  # Python 3.10 does not yet use the built-in TimeoutError
             if self.idle:
                 self.missed_interrupts += 1
-                line.disarmed()
+                line.mark_disarmed()
             return
         self._acknowledge(line)
 

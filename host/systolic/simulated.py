@@ -106,7 +106,7 @@ class SystolicModel(Registers):
     def _execute(self, registers: Mapping[str, int], number: int) -> None:
         if not self._run(self, registers) or self.stopped.is_set():
             return
-        lost, late, twice = (self._faults.take(f"{kind} interrupt", number) for kind in ("lost", "late", "double"))
+        lost, late, twice = (self._faults.pop_due(f"{kind} interrupt", number) for kind in ("lost", "late", "double"))
         with self._lock:
             self.values[self.CTRL] = self.DONE | self.IDLE | self.READY
             if not (lost or late):
@@ -146,16 +146,16 @@ class SystolicFabric:
         Return False if it does not end, for instance after a decode error or with an invalid program.
         """
         begin, start = time.perf_counter(), model.starts - 1
-        hang = self._board.faults.take("hang", start)
+        hang = self._board.faults.pop_due("hang", start)
         try:
             self._board.corrupt(registers, start)
-            self._board.trouble = self._run(model, registers, hang)
+            self._board.stop_reason = self._run(model, registers, hang)
         except Exception as error:  # this is the start's own thread, so no caller would see the exception
-            self._board.trouble = f"{type(error).__name__}: {error}"
-        if self._board.trouble or (hang and model.stopped.wait()):
+            self._board.stop_reason = f"{type(error).__name__}: {error}"
+        if self._board.stop_reason or (hang and model.stopped.wait()):
             return False
         first = registers["first"]
-        return self._board.keep_pace(model.stopped, range(first, first + registers["count"]), begin)
+        return self._board.wait_board_time(model.stopped, range(first, first + registers["count"]), begin)
 
     def _run(self, model: SystolicModel, registers: Mapping[str, int], hang: InjectedFault | None) -> str:
         """Execute the generated code of the selected instructions on the simulated DDR. Return "" or the reason why it
@@ -180,10 +180,15 @@ class SystolicFabric:
     def _memory(self, registers: Mapping[str, int]) -> SystolicMemory:
         """Return views of DDR from each pointer register's address to the end of the buffer there."""
         ports = self._manifest.array.weight_ports
-        weights = tuple(self._board.memory.rest(pointer(registers, f"weights_{port}")) for port in range(ports))
-        requantisers = self._board.memory.rest(pointer(registers, "requantisers"))
+        weights = tuple(
+            self._board.memory.to_buffer_end(pointer(registers, f"weights_{port}")) for port in range(ports)
+        )
+        requantisers = self._board.memory.to_buffer_end(pointer(registers, "requantisers"))
         return SystolicMemory(
-            self._map_arena(registers), weights, requantisers, self._board.memory.rest(pointer(registers, "program"))
+            self._map_arena(registers),
+            weights,
+            requantisers,
+            self._board.memory.to_buffer_end(pointer(registers, "program")),
         )
 
     def _map_arena(self, registers: Mapping[str, int]) -> npt.NDArray[np.uint8]:
@@ -197,4 +202,4 @@ class SystolicFabric:
         if len(addresses) != 1:
             named = ", ".join(f"{address:#x}" for address in sorted(addresses))
             raise MismatchError("the addresses in the map pointers", named, "each other")
-        return self._board.memory.from_here(addresses.pop())
+        return self._board.memory.to_memory_end(addresses.pop())

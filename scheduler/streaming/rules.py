@@ -182,7 +182,7 @@ BLOCKS: tuple[Constraint, ...] = (
         (object,),
         "m",
         lambda s: "1, because the block reads one pixel at a time",
-        lambda s: s.fold.m <= 1 or kind_of(s.op).several,
+        lambda s: s.fold.m <= 1 or kind_of(s.op).several_pixels,
     ),
     _required(
         "pixels of a unit",

@@ -12,7 +12,7 @@ from typing import Any
 from boards.errors import DamagedFileError
 from boards.progress import Progress, silent
 from hls_schedule.check import CheckedLoop, read_sources
-from host.contract.simulation_library import kept_in
+from host.contract.simulation_library import library_folder
 from systolic.styles.style import OpenedDesign
 
 SOURCES = ("src", "simulation")
@@ -37,7 +37,7 @@ def with_derived_loops(
     """
     progress("deriving the loops")
     loops = read_sources(design.path / "src" / "top.cpp").check(clock_mhz or float(design.manifest.clock_mhz))
-    folder = kept_in(design.path) / "derived"
+    folder = library_folder(design.path) / "derived"
     for name in SOURCES:
         shutil.copytree(design.path / name, folder / name, dirs_exist_ok=True)
     write_marks(folder / "src", loops)

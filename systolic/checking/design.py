@@ -16,7 +16,7 @@ from host.simulated.pace import pace
 from systolic.checking.dsp_table import ALL, DspRow, dsp_rows
 from systolic.checking.memory_table import MemoryRow, memory_rows
 from systolic.checking.part_speed import PartSpeed, part_speed
-from systolic.checking.record import keep
+from systolic.checking.record import store_clock
 from systolic.report.clock import RateClock
 from systolic.report.tables import table
 from systolic.styles.registry import open_design, style_of
@@ -186,7 +186,7 @@ def generated_clock(folder: Path, progress: Progress = silent) -> GeneratedClock
         check = check_design(folder, None, progress)
     except SystolicError as error:  # the design is right without this sentence
         return GeneratedClock(None, f"no clock is derived from the sources: {error}")
-    keep(folder, check.rate_clock)
+    store_clock(folder, check.rate_clock)
     return GeneratedClock(check, f"derived from the sources: {check.clock_sentence()}")
 
 

@@ -16,7 +16,7 @@ CHECKED = "checked.json"
 LARGEST = 1 << 16  # bytes
 
 
-def keep(folder: Path, clock: RateClock) -> None:
+def store_clock(folder: Path, clock: RateClock) -> None:
     """Store the clock that a check found in the design's folder. A folder that cannot be written is not an error."""
     record = {
         "sources": _digest(folder),
@@ -29,7 +29,7 @@ def keep(folder: Path, clock: RateClock) -> None:
         write_whole(folder / CHECKED, (json.dumps({"target_mhz": clock.target_mhz, **record}) + "\n").encode())
 
 
-def kept(folder: Path, target_mhz: float) -> RateClock:
+def stored_clock(folder: Path, target_mhz: float) -> RateClock:
     """Return the clock that a check of these sources at this target stored, or the target clock if none is stored."""
     with suppress(SystolicError, OSError, ValueError, TypeError, KeyError, OverflowError):
         record = read_json(folder / CHECKED, LARGEST)

@@ -15,7 +15,7 @@ from rtl_templates.sources import TOP
 from rtl_timing.covering import covered
 from rtl_timing.delays import DelayTable, delay_table
 from rtl_timing.elaboration import elaborated, units
-from rtl_timing.netlist import joined
+from rtl_timing.netlist import flattened
 from rtl_timing.paths import TimingGraph, TimingPath
 from rtl_timing.synthesis import synthesised
 from scheduler.hardware.primitives import ULTRASCALE
@@ -207,7 +207,7 @@ def check_rtl_design(folder: Path, clock_mhz: float | None, progress: Progress =
     mapped = synthesised(all_units, "xcup", progress)
     progress("modelling the paths")
     best = {name: covered(module, delays) for name, module in mapped.items()}
-    graph = TimingGraph(joined(best, all_units[-1].name), delays)
+    graph = TimingGraph(flattened(best, all_units[-1].name), delays)
     return _timed(graph, delays, clock, board, design.manifest.array.dsp_clock)
 
 

@@ -19,7 +19,7 @@ from host.vision.drawing import check_picture
 from host.whole_file import partials
 from systolic.cli.commands import generate
 from systolic.cli.commands.run import text as seen_text
-from systolic.cli.output import give
+from systolic.cli.output import write_result
 from systolic.cli.progress import StatusLine
 from systolic.designs import design as design_of
 from systolic.evaluation.quality import Agreement, agreement, rounded
@@ -90,7 +90,7 @@ def demonstrate(options: argparse.Namespace) -> int:
         _sentence(truth),
         _next_steps(folder, picture),
     )
-    give(options, values, "\n\n".join(texts))
+    write_result(options, values, "\n\n".join(texts))
     return 0 if result.right else 1
 
 

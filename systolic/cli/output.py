@@ -23,7 +23,7 @@ def check_files(options: argparse.Namespace) -> None:
                 check_whole(Path(path))
 
 
-def give(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> None:
+def write_result(options: argparse.Namespace, values: Mapping[str, Any], text: str) -> None:
     """Print the result as text, and write it as JSON to the file of --json.
 
     ``--json -`` prints the object instead of the text.

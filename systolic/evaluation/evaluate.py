@@ -13,7 +13,7 @@ from boards.progress import Progress, ProgressStep, silent
 from cnn.integer_model import run_integer
 from host import Options
 from host.vision.channels import load_frame, network_input
-from systolic.evaluation.frames import LEAST_PROBABILITY, EvaluatedNetwork, Frame, Seen, Subject, compute_all
+from systolic.evaluation.frames import LEAST_PROBABILITY, EvaluatedNetwork, Frame, ImageResult, Subject, compute_all
 from systolic.evaluation.layouts.darknet import Classes
 from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet
 from systolic.evaluation.layouts.read import read_labelled
@@ -120,7 +120,7 @@ def _execute(
         for result in detector.stream([picture.path for picture in pictures]):
             done = result.index + 1
             progress(ProgressStep(f"executing, picture {done} of {len(pictures)}", done, len(pictures)))
-            answers.append(Seen(result.detections, result.scores))
+            answers.append(ImageResult(result.detections, result.scores))
             frame = load_frame(pictures[result.index].path)
             golden = run_integer(design.network, network_input(frame, manifest.input.shape, manifest.fit)[0])
             mismatches += sum(

@@ -111,7 +111,7 @@ class HeadFidelity:
         sqnr_db: The SQNR in dB by the head's name. None if the head is exact or all zeros.
         measured: The number of images that the SQNR was measured on.
         calibrated: The number of images that the network was calibrated on.
-        steps_off: By the name of each layer with a piecewise-linear table, its greatest error over all inputs, in
+        table_errors: By the name of each layer with a piecewise-linear table, its greatest error over all inputs, in
             quantisation steps of its output.
         tried: The quantisation options that were used.
     """
@@ -119,7 +119,7 @@ class HeadFidelity:
     sqnr_db: Mapping[str, float | None]
     measured: int
     calibrated: int
-    steps_off: Mapping[str, int]
+    table_errors: Mapping[str, int]
     tried: Tried
 
     @property
@@ -129,14 +129,14 @@ class HeadFidelity:
 
     def values(self) -> dict[str, Any]:
         """Return the SQNR of the heads, the number of images and the table errors as a JSON object."""
-        return {"sqnr_db": dict(self.sqnr_db), "pictures": self.measured, "steps_off": dict(self.steps_off)}
+        return {"sqnr_db": dict(self.sqnr_db), "pictures": self.measured, "steps_off": dict(self.table_errors)}
 
     def text(self) -> str:
         """Return the SQNR of the heads as a line for a terminal, and a second line for piecewise-linear tables."""
         ratios = ", ".join(f"{name} {_told(ratio)}" for name, ratio in self.sqnr_db.items())
         pictures = f"{self.measured} of {self.calibrated} calibration pictures"
         heads = f"SQNR at the heads: {ratios} (measured on the golden model, against the float network, on {pictures})"
-        return heads + (f"\n{_told_off(self.steps_off)}" if self.steps_off else "")
+        return heads + (f"\n{_told_off(self.table_errors)}" if self.table_errors else "")
 
 
 def head_fidelity(model: Model, quantised: QuantizedNetwork, calibration: Calibration) -> HeadFidelity | None:

@@ -32,7 +32,7 @@ from host.vision.detection import Detection, Score, classify, clipped, detect, m
 from host.vision.heads.head import SEGMENTATION, Head
 from host.vision.placement import Placement
 from systolic.evaluation.fidelity import Tried
-from systolic.network_outputs import each_its_layer, head_of, tensors
+from systolic.network_outputs import head_of, layer_per_node, tensors
 
 LEAST_PROBABILITY = 0.005
 """The least confidence of the boxes that average precision ranks. darknet uses the same value."""
@@ -67,7 +67,7 @@ class EvaluatedNetwork:
             return False
         shape = self.network.nodes[self.outputs[0]].shape
         sides = [(1, shape.channels, shape.height, shape.width)]
-        named = tensors(self.network, each_its_layer(self.network))
+        named = tensors(self.network, layer_per_node(self.network))
         told = all(tells_classes(tensor.steps, sides) for tensor in named)
         return told and shape.channels > 1 and shape.height == shape.width == 1
 
@@ -102,7 +102,7 @@ class Subject(EvaluatedNetwork):
 
 
 @dataclass(frozen=True)
-class Seen:
+class ImageResult:
     """The boxes or the classes that a network finds in one image.
 
     Attributes:
@@ -113,7 +113,7 @@ class Seen:
     detections: tuple[Detection, ...] = ()
     scores: tuple[Score, ...] = ()
 
-    def above(self, threshold: float) -> tuple[Detection, ...]:
+    def above_threshold(self, threshold: float) -> tuple[Detection, ...]:
         """Return the detections with a confidence above the threshold."""
         return tuple(detection for detection in self.detections if detection.probability > threshold)
 
@@ -133,8 +133,8 @@ class Frame:
 
     width: int
     height: int
-    floats: Seen
-    integers: Seen
+    floats: ImageResult
+    integers: ImageResult
     signal: tuple[float, ...]
     noise: tuple[float, ...]
 
@@ -156,8 +156,8 @@ def compute(subject: Subject, path: Path) -> Frame:
     return Frame(
         width,
         height,
-        see(subject, values, placement),
-        see(subject, approximate, placement),
+        decode_result(subject, values, placement),
+        decode_result(subject, approximate, placement),
         tuple(signal for signal, _ in ratios),
         tuple(noise for _, noise in ratios),
     )
@@ -174,7 +174,7 @@ def golden_outputs(subject: Subject, pixels: npt.NDArray[np.uint8]) -> dict[int,
     }
 
 
-def see(subject: Subject, values: Mapping[int, FloatArray], placement: Placement) -> Seen:
+def decode_result(subject: Subject, values: Mapping[int, FloatArray], placement: Placement) -> ImageResult:
     """Decode the outputs of one image to boxes or classes, as the host does.
 
     Args:
@@ -186,11 +186,11 @@ def see(subject: Subject, values: Mapping[int, FloatArray], placement: Placement
     if subject.is_classifier:
         (output,) = subject.outputs
         told = most_probable if isinstance(subject.quantised.nodes[output].op, QSoftmax) else classify
-        return Seen(scores=told(values[output], labels))
+        return ImageResult(scores=told(values[output], labels))
     outputs = [np.concatenate([values[node] for node in sources]) for sources, _ in subject.heads]
     kinds = [head for _, head in subject.heads]
     boxes = detect(outputs, kinds, placement, labels, LEAST_PROBABILITY, subject.iou_threshold)
-    return Seen(clipped(boxes, placement.picture_width, placement.picture_height))
+    return ImageResult(clipped(boxes, placement.picture_width, placement.picture_height))
 
 
 def _energies(exact: FloatArray, approximate: FloatArray) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from host.vision.detection import TOP, Detection
-from systolic.evaluation.frames import Seen
+from systolic.evaluation.frames import ImageResult
 from systolic.evaluation.layouts.labelled import LabelledPicture
 from systolic.evaluation.precision import Precision, average_precisions, boxes_of, overlaps
 
@@ -54,7 +54,7 @@ def agreement(reference: Sequence[Detection], candidates: Sequence[Detection]) -
     return Agreement(len(pairs), len(reference) - len(pairs), len(candidates) - len(pairs), mean)
 
 
-def together(agreements: Iterable[Agreement]) -> Agreement:
+def total_agreement(agreements: Iterable[Agreement]) -> Agreement:
     """Return the agreement over all images: the summed counts and the mean IoU of all pairs."""
     every = list(agreements)
     matched = sum(each.matched for each in every)
@@ -135,7 +135,7 @@ class ClassificationQuality:
 
 
 def detection_quality(
-    answers: Sequence[Seen], pictures: Sequence[LabelledPicture], threshold: float, one_object: bool
+    answers: Sequence[ImageResult], pictures: Sequence[LabelledPicture], threshold: float, one_object: bool
 ) -> DetectionQuality:
     """Return average precision, precision, recall and IoU of a detector's boxes against the labels.
 
@@ -151,7 +151,7 @@ def detection_quality(
     return DetectionQuality(precision, _mean(shares) if one_object else precision.mean_iou)
 
 
-def _one_object(answers: Seen, picture: LabelledPicture) -> float:
+def _one_object(answers: ImageResult, picture: LabelledPicture) -> float:
     """Return the IoU of an image's first box with its first labelled object, of any class; 0 without a box.
 
     This is the score of the DAC System Design Contest.
@@ -162,7 +162,7 @@ def _one_object(answers: Seen, picture: LabelledPicture) -> float:
 
 
 def classification_quality(
-    answers: Sequence[Seen], pictures: Sequence[LabelledPicture], classes: int
+    answers: Sequence[ImageResult], pictures: Sequence[LabelledPicture], classes: int
 ) -> ClassificationQuality:
     """Return the top-1 and top-5 accuracy of a classifier, over all images and per class.
 
@@ -181,7 +181,7 @@ def classification_quality(
     return ClassificationQuality(_share(ranks, 1), top(ranks, TOP), by_class)
 
 
-def _rank(answers: Seen, picture: LabelledPicture) -> int:
+def _rank(answers: ImageResult, picture: LabelledPicture) -> int:
     """Return the rank, from 1, of the labelled class among the scores.
 
     A class without a score has a rank beyond ``TOP``, because the host reports only the most probable classes.
@@ -194,7 +194,9 @@ def _share(ranks: Sequence[int], top: int) -> float:
     return _mean([float(rank <= top) for rank in ranks])
 
 
-def agreement_values(reference: Sequence[Seen], candidates: Sequence[Seen], threshold: float) -> dict[str, Any]:
+def agreement_values(
+    reference: Sequence[ImageResult], candidates: Sequence[ImageResult], threshold: float
+) -> dict[str, Any]:
     """Return how well two networks agree on all images as JSON: matched, missed, added, mean_iou.
 
     For classifiers, ``matched`` counts the images with the same most probable class, and ``missed`` the other images.
@@ -203,7 +205,7 @@ def agreement_values(reference: Sequence[Seen], candidates: Sequence[Seen], thre
         equal = sum(a.scores[0].index == b.scores[0].index for a, b in zip(reference, candidates, strict=True))
         return {"matched": equal, "missed": len(reference) - equal, "added": 0, "mean_iou": None}
     pairs = zip(reference, candidates, strict=True)
-    overall = together(agreement(a.above(threshold), b.above(threshold)) for a, b in pairs)
+    overall = total_agreement(agreement(a.above_threshold(threshold), b.above_threshold(threshold)) for a, b in pairs)
     return {**asdict(overall), "mean_iou": rounded(overall.mean_iou)}
 
 

@@ -18,7 +18,7 @@ from host.vision.drawing import draw, save_picture
 from host.vision.picture import Pixels
 from systolic.evaluation.fidelity import rounded as ratio_rounded
 from systolic.evaluation.fidelity import warning_of, weight_bits
-from systolic.evaluation.frames import Frame, Seen, Subject
+from systolic.evaluation.frames import Frame, ImageResult, Subject
 from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet
 from systolic.evaluation.quality import (
     Quality,
@@ -55,7 +55,7 @@ class Executed:
         label: The accelerator or simulation that ran, in words.
     """
 
-    answers: tuple[Seen, ...]
+    answers: tuple[ImageResult, ...]
     mismatches: int
     label: str
 
@@ -102,7 +102,7 @@ class Evaluation:
         floats, integers = ([getattr(frame, form) for frame in self.frames] for form in ("floats", "integers"))
         return agreement_values(floats, integers, self.threshold)
 
-    def _quality(self, answers: Sequence[Seen]) -> Quality | None:
+    def _quality(self, answers: Sequence[ImageResult]) -> Quality | None:
         if not self.labelled.is_labelled:
             return None
         pictures: Sequence[LabelledPicture] = self.labelled.pictures[: len(answers)]
@@ -256,7 +256,7 @@ def _difference(evaluation: Evaluation, place: int) -> tuple[float, float]:
         exact, approximate = frame.floats.scores[0], frame.integers.scores[0]
         likely = [score.probability or 0.0 for score in (exact, approximate)]
         return float(exact.index != approximate.index), abs(likely[0] - likely[1])
-    agreed = agreement(*(form.above(evaluation.threshold) for form in (frame.floats, frame.integers)))
+    agreed = agreement(*(form.above_threshold(evaluation.threshold) for form in (frame.floats, frame.integers)))
     return float(agreed.differing), 1 - agreed.mean_iou if agreed.matched else 0.0
 
 
@@ -283,7 +283,9 @@ def _columns(
     if evaluation.labelled.is_labelled:
         truths = [Detection(truth.label, 1.0, truth.box) for truth in picture.truths or ()]
         columns.append((truths, [Score(picture.category, 1.0, 0)] if picture.category is not None else []))
-    return columns + [(form.above(evaluation.threshold), form.scores[:1]) for form in (frame.floats, frame.integers)]
+    return columns + [
+        (form.above_threshold(evaluation.threshold), form.scores[:1]) for form in (frame.floats, frame.integers)
+    ]
 
 
 def _scaled(box: Detection, factor: float) -> Detection:

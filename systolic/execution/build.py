@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from boards.errors import DamagedFileError, FileAccessError, MissingToolError, UnsupportedError
 from boards.progress import Progress, silent
-from host.contract.simulation_library import kept_in, sources, sources_key
+from host.contract.simulation_library import library_folder, sources, sources_key
 from host.whole_file import staging_folder, sweep
 from systolic.execution.compiler import compile_to, compiler
 from systolic.execution.verilate import FLAGS as VERILATED
@@ -71,7 +71,7 @@ def build(folder: Path, variant: Variant = Variant(), progress: Progress = silen
         )
     command = _command(folder, variant)
     # The host computes only the first key, by which it finds a library of these sources.
-    library = kept_in(folder) / f"{variant.name}-{sources_key(sources(folder))}-{command_key(command)}.so"
+    library = library_folder(folder) / f"{variant.name}-{sources_key(sources(folder))}-{command_key(command)}.so"
     if not library.is_file():
         progress(f"compiling ({variant.name})")
         compile_to(command, library, folder, progress)
@@ -115,7 +115,7 @@ def _build_rtl(folder: Path, variant: Variant, progress: Progress) -> Path:
         )
     waves = variant.waves is not None
     key = command_key(["", *(WAVE_FLAGS if waves else VERILATED)])
-    library = kept_in(folder) / f"{variant.name}-{sources_key(sources(folder))}-{key}.so"
+    library = library_folder(folder) / f"{variant.name}-{sources_key(sources(folder))}-{key}.so"
     if library.is_file():
         sweep(library.absolute())
         return library

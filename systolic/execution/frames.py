@@ -92,7 +92,7 @@ def run_frames(
         return Frames(boxes, detector.measured)
 
 
-def is_many(source: Path) -> bool:
+def is_stream(source: Path) -> bool:
     """Return whether ``source`` is a folder or a video file, and not a single image."""
     return source.is_dir() or source.suffix.lower() in VIDEOS
 

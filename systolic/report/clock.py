@@ -71,9 +71,9 @@ class RateClock:
                 f"no frame rate at {self.target_mhz:g} MHz (target): memory ports keep loops from their intervals at "
                 "every clock; systolic simulate --cycles --derived reports the cycles"
             )
-        return f"{rate:.1f} frames/s at {self.mhz:g} MHz ({self.source}){self.earned(rate)}"
+        return f"{rate:.1f} frames/s at {self.mhz:g} MHz ({self.source}){self.p90_sentence(rate)}"
 
-    def earned(self, at_target: float) -> str:
+    def p90_sentence(self, at_target: float) -> str:
         """Return words for the rate at P90 if the timing model does not reach the target, else ""."""
         if self.p90_mhz is None or self.link == "modelled":
             return ""

@@ -22,15 +22,15 @@ class DepthSearch:
 
     Attributes:
         shallowest: The least depth of any FIFO, in words.
-        alike: The depth in words up to which all depths cost the same. FIFOs up to this depth are not bisected: each
-            takes the shallowest depth if that keeps the pace, else it stays as it is.
+        equal_cost_depth: The depth in words up to which all depths cost the same. FIFOs up to this depth are not
+            bisected: each takes the shallowest depth if that keeps the pace, else it stays as it is.
         solutions: The number of solutions after which the search stops, with the caller's own solution of unbounded
             FIFOs. None means no limit.
         floor: The least depth of single FIFOs by name, if it is above ``shallowest``.
     """
 
     shallowest: int = 1
-    alike: int = 0
+    equal_cost_depth: int = 0
     solutions: int | None = None
     floor: Depths = field(default_factory=dict)
 
@@ -78,19 +78,19 @@ def least_depths(fifos: TracedFifos, search: DepthSearch, progress: Progress = s
     Returns:
         The depths in words, and the number of solutions with the caller's own solution of unbounded FIFOs.
     """
-    descent = _Descent(fifos, search)
+    descent = _DepthDescent(fifos, search)
     depths = descent.capped()
     costliest = sorted(depths, key=lambda name: fifos.cost(name, depths[name]), reverse=True)
     for number, name in enumerate(costliest):
         progress(ProgressStep(f"sizing FIFOs, {number} of {len(costliest)}", number, len(costliest)))
-        if depths[name] > search.alike and not descent.is_spent:
+        if depths[name] > search.equal_cost_depth and not descent.is_exhausted:
             depths[name] = bisect(partial(descent.keeps_pace_with, depths, name), depths[name])
-    shallow = [name for name, depth in depths.items() if search.shallowest < depth <= search.alike]
-    return descent.at_shallowest(depths, shallow), descent.solutions
+    shallow = [name for name, depth in depths.items() if search.shallowest < depth <= search.equal_cost_depth]
+    return descent.with_shallowest(depths, shallow), descent.solutions
 
 
 @dataclass
-class _Descent:
+class _DepthDescent:
     """A running search for FIFO depths, which counts how often the trace is solved."""
 
     fifos: TracedFifos
@@ -98,7 +98,7 @@ class _Descent:
     solutions: int = 1
 
     @property
-    def is_spent(self) -> bool:
+    def is_exhausted(self) -> bool:
         return self.search.solutions is not None and self.solutions >= self.search.solutions
 
     def keeps_pace(self, depths: Depths) -> bool:
@@ -133,9 +133,9 @@ class _Descent:
         needed = {name: max(self.search.least(name), min(depth, fullest[name] + 1)) for name, depth in depths.items()}
         return needed if self.keeps_pace(needed) else depths
 
-    def at_shallowest(self, depths: dict[str, int], names: list[str]) -> dict[str, int]:
+    def with_shallowest(self, depths: dict[str, int], names: list[str]) -> dict[str, int]:
         """Return the depths with FIFOs of ``names`` at the shallowest depth, all or some, if that keeps the pace."""
-        if not names or self.is_spent:
+        if not names or self.is_exhausted:
             return depths
         shallower = {**depths, **dict.fromkeys(names, self.search.shallowest)}
         if self.keeps_pace(shallower):
@@ -143,7 +143,7 @@ class _Descent:
         if len(names) == 1:
             return depths
         half = len(names) // 2
-        return self.at_shallowest(self.at_shallowest(depths, names[:half]), names[half:])
+        return self.with_shallowest(self.with_shallowest(depths, names[:half]), names[half:])
 
 
 def greatest(answers: Iterable[Depths]) -> dict[str, int]:

@@ -121,7 +121,7 @@ def train(
         log(f"resuming after epoch {first_epoch} of {settings.epochs}")
     losses = []
     for epoch in range(first_epoch, settings.epochs):
-        course = _Course(settings, epoch, device, progress)
+        course = _Epoch(settings, epoch, device, progress)
         losses.append(course.run(trained, optimiser, data, loss))
         write_files(trained, folder, title)
         checkpoint.save(folder / CHECKPOINT, trained, optimiser, checkpoint.TrainingProgress(epoch + 1, options))
@@ -132,7 +132,7 @@ def train(
 
 
 @dataclass(frozen=True)
-class _Course:
+class _Epoch:
     """One epoch of a training; ``run`` carries it out."""
 
     settings: Settings

@@ -20,7 +20,7 @@ from hls_templates.syntax.declarations import template_parameters, variables
 from hls_templates.syntax.nodes import enclosing_loops, is_pragma, text_of, walk
 from hls_templates.syntax.pragmas import read_pragma
 from hls_templates.syntax.program import FunctionDefinition, parse
-from hls_templates.syntax.scopes import arguments, called
+from hls_templates.syntax.scopes import arguments, callee_name
 from hls_templates.syntax.unexpanded import synthesised
 from systolic.execution.verilate import is_rtl
 
@@ -237,7 +237,7 @@ def _function(file: str, function: FunctionDefinition, constants: Mapping[str, s
     calls, storages, loops, process = set[str](), list[DeclaredStorage](), list[DeclaredLoop](), ""
     for node in walk(function.body):
         if node.type == "call_expression":
-            callee = called(node)
+            callee = callee_name(node)
             calls.add(callee)
             if callee == "SYSTOLIC_PIPELINE":
                 loops += _loop(name, file, node, constants)

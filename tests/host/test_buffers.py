@@ -55,5 +55,5 @@ def test_free_empties_the_table_and_may_be_repeated(tiny: Path, accelerator: Ope
 def test_sets_have_programs_of_their_own(tiny: Path, accelerator: Open) -> None:
     yolo = accelerator(tiny, sets=3)
     assert [one.first_pass for one in yolo.buffers.batches] == [0, 2, 4]
-    assert yolo.buffers.shown_pass == 6
+    assert yolo.buffers.inspection_pass == 6
     assert yolo.buffers.program.nbytes == (3 + 1) * 2 * 64 * 4

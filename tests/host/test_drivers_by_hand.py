@@ -75,7 +75,7 @@ def test_turns_are_taken_in_the_order_of_numbers() -> None:
     turns, came = Turns(lambda: False, 5), []
 
     def come(number: int) -> None:
-        with turns.take(number):
+        with turns.turn(number):
             came.append(number)
             time.sleep(0.002)
             came.append(number)
@@ -94,7 +94,7 @@ def test_turns_when_broken_are_refused() -> None:
     turns = Turns(broken.is_set, 5)
 
     def come() -> None:
-        with raises(StateError, subject="an earlier frame", state="did not end", remedy="call reset()"), turns.take(1):
+        with raises(StateError, subject="an earlier frame", state="did not end", remedy="call reset()"), turns.turn(1):
             said.append("came")
         said.append("refused")
 
@@ -102,10 +102,10 @@ def test_turns_when_broken_are_refused() -> None:
     time.sleep(0.01)
     assert thread.is_alive()
     broken.set()
-    turns.wake()
+    turns.notify()
     thread.join(5)
     assert said == ["refused"]
-    with raises(StateError), turns.take(0):
+    with raises(StateError), turns.turn(0):
         said.append("came")
     assert len(said) == 1
 
@@ -114,15 +114,15 @@ def test_turn_that_fails_blocks_the_next() -> None:
     """Check that the next thread waits until the pipeline is broken, because its position in a frame is unknown."""
     broken = threading.Event()
     turns = Turns(broken.is_set, 5)
-    with pytest.raises(ValueError, match="half"), turns.take(0):
+    with pytest.raises(ValueError, match="half"), turns.turn(0):
         raise ValueError("half")
     broken.set()
-    with raises(StateError), turns.take(1):
+    with raises(StateError), turns.turn(1):
         pass
 
 
 def test_turn_after_the_time_limit_is_refused() -> None:
-    with raises(StateError, subject="an earlier frame", state="did not end"), Turns(lambda: False, 0.01).take(1):
+    with raises(StateError, subject="an earlier frame", state="did not end"), Turns(lambda: False, 0.01).turn(1):
         pass
 
 
@@ -276,7 +276,7 @@ def test_channel_error_ends_the_wait_at_once() -> None:
     dma.recvchannel.error = True
     with raises(AcceleratorError, reason="the DMA reports an error", state=made.state(), remedy="call reset()"):
         made.receive(packet("out"))
-    made, _ = channel(recvchannel=Half(10**9), device=SimpleNamespace(trouble="it is hot"))
+    made, _ = channel(recvchannel=Half(10**9), device=SimpleNamespace(stop_reason="it is hot"))
     with raises(AcceleratorError, reason="the accelerator stopped; the simulated board says: it is hot"):
         made.receive(packet("out"))
 

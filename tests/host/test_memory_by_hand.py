@@ -71,7 +71,7 @@ def test_systolic_buffers_have_passes_and_maps_per_set(tiny_files: Path) -> None
     program = 3 * 4 * manifest.pass_words * manifest.passes
     assert sizes == [*files, manifest.maps_bytes, *[manifest.input.bytes, *results] * 2, program]
     assert [batch.first_pass for batch in made.batches] == [0, manifest.passes]
-    assert made.shown_pass == 2 * manifest.passes
+    assert made.inspection_pass == 2 * manifest.passes
     assert made.map_base == min(address for address, _ in made.table[len(files) : -1])
 
 

@@ -285,7 +285,11 @@ def check_together(workers: int) -> None:
         calls.append(list(values))
         return [value * len(values) for value in values]
 
-    stages = [Stage("a", nap(0.001), 2), Stage("b", both, workers, together=3), Stage("c", lambda value: value + 1)]
+    stages = [
+        Stage("a", nap(0.001), 2),
+        Stage("b", both, workers, frames_per_call=3),
+        Stage("c", lambda value: value + 1),
+    ]
     jobs = list(stream(range(8), stages))
     assert [job.index for job in jobs] == list(range(8))
     assert [job.value for job in jobs] == [3 * value + 1 for value in range(6)] + [13, 15]
@@ -303,12 +307,12 @@ def test_batch_claim_is_made_once() -> None:
         one, values = taken
         return [(one, value) for value in values]
 
-    jobs = stream(range(3), [Stage("a", claim, claim=free, together=2)])
+    jobs = stream(range(3), [Stage("a", claim, claim=free, frames_per_call=2)])
     assert [job.value for job in jobs] == [("x", 0), ("x", 1), ("y", 2)]
 
 
 def test_batch_frames_before_a_failed_one_are_returned() -> None:
-    same = Stage("b", lambda values: values, together=3)
+    same = Stage("b", lambda values: values, frames_per_call=3)
     for bad in range(6):
         for stages in ([Stage("a", fail_at(bad)), same, same], [same, same, Stage("a", fail_at(bad))]):
             given: list[int] = []
@@ -323,7 +327,7 @@ def test_batch_frames_fail_together() -> None:
 
     given: list[int] = []
     with raises(FrameError, index=3, frame=3, stage="b", count=3):
-        given.extend(job.value for job in stream(range(20), [Stage("b", work, together=3)]))
+        given.extend(job.value for job in stream(range(20), [Stage("b", work, frames_per_call=3)]))
     assert given == [0, 1, 2]
 
 
@@ -339,7 +343,7 @@ def test_batch_that_is_incomplete_is_dropped_at_close() -> None:
         calls.append(list(values))
         return values
 
-    flow = stream(frames(), [Stage("a", work, together=4)])
+    flow = stream(frames(), [Stage("a", work, frames_per_call=4)])
     assert [next(flow).value for _ in range(4)] == [0, 1, 2, 3]
     time.sleep(0.05)  # frame 4 waits for three more
     flow.close()
@@ -362,7 +366,7 @@ def test_batch_does_not_wait_for_the_one_before() -> None:
             together.wait()
         return value
 
-    stages = [Stage("a", nap(0.001)), Stage("b", both, together=3), Stage("c", last)]
+    stages = [Stage("a", nap(0.001)), Stage("b", both, frames_per_call=3), Stage("c", last)]
     jobs = list(stream(range(3 * batches), stages))
     assert [job.value for job in jobs] == list(range(3 * batches))
     assert measure([job.spans for job in jobs], {}).first == 3

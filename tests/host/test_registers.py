@@ -173,7 +173,7 @@ def ip(bench: Bench) -> Any:
 
     made: Any = SystolicIP.__new__(SystolicIP)
     made._offsets, made._values, made._started, made._seconds = OFFSETS, {}, (0, 0), {}
-    made.missed_interrupts, made.device = 0, SimpleNamespace(trouble="")
+    made.missed_interrupts, made.device = 0, SimpleNamespace(stop_reason="")
     made.read, made.write = bench.model.read, bench.model.write
     made.line = None
     return made
@@ -213,8 +213,8 @@ def test_poll_ends_when_the_accelerator_is_idle(bench: Bench, ip: Any) -> None:
 def test_poll_and_interrupted_end_at_once_after_a_device_error(bench: Bench, ip: Any) -> None:
     ip.start(0, 1)
     ip.line = Line(bench.controller, Uio(bench.controller), 0)
-    ip.device.trouble = "a decode error"
-    assert ip.hopeless
+    ip.device.stop_reason = "a decode error"
+    assert ip.cannot_finish
     assert not ip.poll(3600)
     assert not asyncio.run(ip.interrupted(3600))
 

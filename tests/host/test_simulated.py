@@ -79,9 +79,9 @@ def test_interrupt_status_of_the_simulated_board_toggles_on_write(board: Any) ->
     ip.write(CTRL, 1)  # all pointers are 0, where nothing answers: it does not end
     assert ip.read(CTRL) & 1
     until = time.perf_counter() + 60
-    while not board.trouble and time.perf_counter() < until:
+    while not board.stop_reason and time.perf_counter() < until:
         time.sleep(0.001)
-    assert "no buffer answers at 0x0" in board.trouble
+    assert "no buffer answers at 0x0" in board.stop_reason
     ip.write(ISR, 1)
     assert ip.read(ISR) == 1, "a bit that is not set is set by writing it"
     ip.write(ISR, 1)

@@ -9,7 +9,7 @@ import pytest
 
 from boards.errors import FileAccessError
 from host.contract import simulation_library
-from host.contract.simulation_library import find_library, kept_in, sources, sources_key
+from host.contract.simulation_library import find_library, library_folder, sources, sources_key
 from systolic.execution.build import Variant, build
 from tests.support.errors import raises
 
@@ -36,7 +36,7 @@ def test_newest_library_of_these_sources_is_found(folder: Path) -> None:
     assert [path.name for path in files] == ["c.cpp", "a.h", "b.cpp"]
     key = sources_key(files)
     assert len(key) == 16
-    assert kept_in(folder) == folder / "build"
+    assert library_folder(folder) == folder / "build"
     with raises(
         FileAccessError, path=f"{folder}/build", remedy=f"run systolic simulate {folder} once, which builds it"
     ):
@@ -92,7 +92,7 @@ def test_library_in_the_temporary_folder_is_found(
     (folder / "build").write_text("a file where the folder should be")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     own = tmp_path / f"systolic-{os.geteuid()}"
-    assert kept_in(folder) == own
+    assert library_folder(folder) == own
     made = put(own, f"native-{sources_key(sources(folder))}-x.so", 0)
     assert find_library(folder, None) == made
 
@@ -107,10 +107,10 @@ def test_temporary_folder_of_another_user_is_refused(
     (tmp_path / "elsewhere").mkdir()
     own.symlink_to(tmp_path / "elsewhere")
     with raises(FileAccessError, path=str(own), what="folder", remedy="name another folder in TMPDIR"):
-        kept_in(folder)
+        library_folder(folder)
     own.unlink()
     own.write_text("")
     with raises(FileAccessError, path=str(own), what="folder") as caught:
-        kept_in(folder)
+        library_folder(folder)
     assert caught.value.reason.startswith("cannot be made: ")
     assert simulation_library.LARGEST_SOURCE == 1 << 28

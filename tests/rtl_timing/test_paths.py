@@ -11,7 +11,7 @@ import pytest
 from boards.errors import ChoiceError, UnsupportedError
 from rtl_timing.covering import covered
 from rtl_timing.delays import DelayTable, delay_table
-from rtl_timing.netlist import joined
+from rtl_timing.netlist import flattened
 from rtl_timing.paths import TimingGraph, TimingPath
 from rtl_timing.synthesis import Bit, Cell, Module
 from tests.support.errors import raises
@@ -44,7 +44,7 @@ def module(*cells: Cell, name: str = "top", **ports: tuple[Bit, ...]) -> Module:
 
 
 def slowest(design: Module, delays: DelayTable, below: Mapping[str, Module] | None = None) -> TimingPath:
-    return TimingGraph(joined({"top": design, **(below or {})}, "top"), delays).slowest(1)[0]
+    return TimingGraph(flattened({"top": design, **(below or {})}, "top"), delays).slowest(1)[0]
 
 
 def wire(loads: int) -> float:
@@ -129,7 +129,7 @@ def test_equal_registers_of_two_instances_are_one_place(delays: DelayTable) -> N
     cells = [register("first", "0", 10)]
     for index in range(3):
         cells += [lut(20 + index, 10), register("last", 20 + index, 30 + index)]
-    graph = TimingGraph(joined({"top": module(*cells)}, "top"), delays)
+    graph = TimingGraph(flattened({"top": module(*cells)}, "top"), delays)
     (path,) = graph.slowest(20)
     assert path.similar == 3
     assert graph.loads[graph.netlist.primitives[0].nets["Q"][0] or 0] == 3

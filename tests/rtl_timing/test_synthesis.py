@@ -10,7 +10,7 @@ from rtl_templates.sources import fixed_modules
 from rtl_timing.covering import covered
 from rtl_timing.delays import delay_table
 from rtl_timing.elaboration import elaborated, units
-from rtl_timing.netlist import joined
+from rtl_timing.netlist import flattened
 from rtl_timing.paths import TimingGraph, TimingPath
 from rtl_timing.synthesis import synthesised
 
@@ -41,7 +41,7 @@ def modelled(folder: Path, text: str, top: str) -> list[TimingPath]:
     delays = delay_table("-2 0.85")
     all_units = units(elaborated([source], top), top)
     modules = {name: covered(module, delays) for name, module in synthesised(all_units, "xcup").items()}
-    return TimingGraph(joined(modules, all_units[-1].name), delays).slowest(20)
+    return TimingGraph(flattened(modules, all_units[-1].name), delays).slowest(20)
 
 
 def test_paths_name_the_lines_of_their_registers(tmp_path: Path) -> None:

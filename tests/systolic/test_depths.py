@@ -56,9 +56,11 @@ def test_least_depths_try_a_sufficient_floor_once() -> None:
 
 
 def test_least_depths_treat_equal_costs_as_one_depth() -> None:
-    depths, _ = least_depths(Pipeline().fifos(trimmed=True), DepthSearch(shallowest=2, alike=32))
+    depths, _ = least_depths(Pipeline().fifos(trimmed=True), DepthSearch(shallowest=2, equal_cost_depth=32))
     assert depths == {**NEEDS, "beats": 2}
-    depths, _ = least_depths(Pipeline({**NEEDS, "words": 1}).fifos(trimmed=True), DepthSearch(shallowest=2, alike=32))
+    depths, _ = least_depths(
+        Pipeline({**NEEDS, "words": 1}).fifos(trimmed=True), DepthSearch(shallowest=2, equal_cost_depth=32)
+    )
     assert depths["words"] == 2
 
 

@@ -19,7 +19,7 @@ from cnn.stored.quantized_file import from_npz, to_npz
 from systolic.cli.main import main
 from systolic.golden import golden_outputs
 from systolic.model import Calibration
-from systolic.network_outputs import each_its_layer, heads
+from systolic.network_outputs import heads, layer_per_node
 from systolic.styles.registry import open_design
 from tests.support.cases import cases
 from tests.support.onnx.networks import convolved, pixels
@@ -158,7 +158,7 @@ def test_named_outputs_match_onnxruntime(name: str) -> None:
 @cases("name", [name for name in GRAPHS if name not in ALONE])
 def test_heads_of_network_with_other_outputs_are_empty(name: str) -> None:
     network: Any = check_outputs(model_of(GRAPHS[name]), pixels(*SIDES[1:])).network
-    assert heads(network, each_its_layer(network)) == ()
+    assert heads(network, layer_per_node(network)) == ()
 
 
 def test_named_outputs_keep_unusual_names() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from boards.progress import Progress
 from systolic.checking.design import GeneratedClock, check_design
-from systolic.checking.record import CHECKED, keep, kept
+from systolic.checking.record import CHECKED, store_clock, stored_clock
 from systolic.cli.main import main
 from systolic.report.clock import RateClock
 from systolic.styles.systolic.measure import cycle_report, trace_design
@@ -60,7 +60,7 @@ def test_rate_clock_text_has_the_percentiles_of_the_timing_model() -> None:
     )
     reached = RateClock(300.0, p50_mhz=420.0, p90_mhz=350.0)
     assert reached.text(280.0).startswith("280.0 frames/s at 300 MHz (target, reached by the timing model")
-    assert reached.earned(280.0) == ""
+    assert reached.p90_sentence(280.0) == ""
 
 
 @pytest.fixture
@@ -73,31 +73,31 @@ def folder(tmp_path: Path) -> Path:
 
 @cases("clock", [FAILED, RateClock(250.0, holds=False), RateClock(250.0), MODELLED])
 def test_keep_stores_the_check_in_the_folder(folder: Path, clock: RateClock) -> None:
-    assert kept(folder, 250.0) == RateClock(250.0)
-    keep(folder, clock)
-    assert kept(folder, 250.0) == clock
-    assert kept(folder, 200.0) == RateClock(200.0)  # a check at 250 MHz says nothing about 200 MHz
+    assert stored_clock(folder, 250.0) == RateClock(250.0)
+    store_clock(folder, clock)
+    assert stored_clock(folder, 250.0) == clock
+    assert stored_clock(folder, 200.0) == RateClock(200.0)  # a check at 250 MHz says nothing about 200 MHz
     (folder / CHECKED).unlink()
 
 
 def test_kept_ignores_a_check_of_other_sources(folder: Path) -> None:
-    keep(folder, FAILED)
+    store_clock(folder, FAILED)
     (folder / "src" / "top.cpp").write_text("int mended;\n")
-    assert kept(folder, 250.0) == RateClock(250.0)
+    assert stored_clock(folder, 250.0) == RateClock(250.0)
 
 
 @cases("text", ["", "[]", "{}", '{"sources": 1}', "\0", "9" * 5000])
 def test_kept_ignores_a_damaged_record(folder: Path, text: str) -> None:
     (folder / CHECKED).write_text(text)
-    assert kept(folder, 250.0) == RateClock(250.0)
+    assert stored_clock(folder, 250.0) == RateClock(250.0)
 
 
 @cases("held", [-1.0, 0.0, "92", float("inf")])
 def test_kept_ignores_an_impossible_clock(folder: Path, held: object) -> None:
-    keep(folder, FAILED)
+    store_clock(folder, FAILED)
     record = json.loads((folder / CHECKED).read_text())
     (folder / CHECKED).write_text(json.dumps({**record, "held_mhz": held}))
-    assert kept(folder, 250.0) == RateClock(250.0)
+    assert stored_clock(folder, 250.0) == RateClock(250.0)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def design(tiny_design: Path) -> SystolicDesign:
 def test_cycle_report_after_failed_check_uses_the_derived_clock(design: SystolicDesign) -> None:
     traced, target = trace_design(design, np.full((3, 28, 36), 77, np.uint8)), design.manifest.clock_mhz
     before = cycle_report(design, traced, board_memory(design))
-    keep(design.path, RateClock(target, holds=False, held_mhz=target / 4))
+    store_clock(design.path, RateClock(target, holds=False, held_mhz=target / 4))
     try:
         after = cycle_report(design, traced, board_memory(design))
         asked = cycle_report(design, traced, board_memory(design), target)

@@ -14,7 +14,7 @@ import pytest
 from tools.mutation import forks
 from tools.mutation.reasons import reasons
 from tools.mutation.statements import readers, statement
-from tools.mutation.swap import StillbornError, UnreachableError, put_in
+from tools.mutation.swap import StillbornError, UnreachableError, apply_mutation
 
 TEXT = """
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTy
 
 def put(module: ModuleType, old: str, new: str) -> None:
     assert TEXT.count(old) == 1
-    put_in(module, TEXT, TEXT.replace(old, new))
+    apply_mutation(module, TEXT, TEXT.replace(old, new))
 
 
 Values = tuple[int, int, bool, int]
@@ -88,7 +88,7 @@ def test_put_in_changes_loaded_code_defaults_and_constants(
 
 def test_put_in_of_an_unreachable_or_broken_edit_raises(module: ModuleType) -> None:
     with pytest.raises(UnreachableError):
-        put_in(module, TEXT, TEXT + "\n")
+        apply_mutation(module, TEXT, TEXT + "\n")
     with pytest.raises(StillbornError):
         put(module, "LIMIT = 10", "LIMIT = (")
     with pytest.raises(StillbornError):

@@ -123,7 +123,7 @@ block = AddedBlock(
     function="positive",
     header="positive.h",
     files={"positive.h": _HEADER},
-    kind=Kind(reads="pe", writes="pe", depth=2, several=True),
+    kind=Kind(reads="pe", writes="pe", depth=2, several_pixels=True),
     arguments=_arguments,
     steps=_words,
     parts=_parts,

@@ -21,7 +21,7 @@ class UnreachableError(Exception):
     """The mutant changes nothing in the loaded module."""
 
 
-def put_in(module: ModuleType, loaded: str, text: str) -> None:
+def apply_mutation(module: ModuleType, loaded: str, text: str) -> None:
     """Change the loaded module as if its file had contained the mutated text.
 
     Args:

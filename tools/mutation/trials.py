@@ -17,7 +17,7 @@ from tools.mutation.forks import RAISED, forked
 from tools.mutation.mutants import Mutant, original
 from tools.mutation.reach import Reach
 from tools.mutation.statements import readers, statement
-from tools.mutation.swap import StillbornError, UnreachableError, put_in
+from tools.mutation.swap import StillbornError, UnreachableError, apply_mutation
 
 
 class Outcome(IntEnum):
@@ -96,7 +96,7 @@ class Trials:
     def _try(self, mutant: Mutant, tests: list[str]) -> Outcome:
         module = importlib.import_module(_module(mutant.path))
         try:
-            put_in(module, original(self.root, mutant.path), mutant.source(self.root))
+            apply_mutation(module, original(self.root, mutant.path), mutant.source(self.root))
         except StillbornError:
             return Outcome.STILLBORN
         except UnreachableError:

@@ -12,7 +12,7 @@ from hls_templates.documented.synthesis import COPIES, STREAM_READS, STREAM_WRIT
 from hls_templates.syntax.declarations import Variable
 from hls_templates.syntax.nodes import text_of, walk
 from hls_templates.syntax.program import FunctionDefinition, Program
-from hls_templates.syntax.scopes import arguments, called, candidates, expanded, locals_of, members
+from hls_templates.syntax.scopes import arguments, callee_name, candidates, expanded, locals_of, members
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Accesses:
             for param in function.bound(index, len(listed), pack):
                 yield from self._through(function, param, read)
         if not definitions:
-            yield Access(read.root, read.path, "w" if called(call) in COPIES and index == 0 else "r")
+            yield Access(read.root, read.path, "w" if callee_name(call) in COPIES and index == 0 else "r")
 
     def _through(self, function: FunctionDefinition, param: Variable, read: Access) -> Iterator[Access]:
         """Yield the reads and writes by which a called function accesses the variable bound to its parameter

@@ -14,7 +14,7 @@ from hls_templates.syntax.declarations import Variable, variables
 from hls_templates.syntax.nodes import text_of
 from hls_templates.syntax.pragmas import ParsedPragma
 from hls_templates.syntax.program import FunctionDefinition, Program
-from hls_templates.syntax.scopes import called, members
+from hls_templates.syntax.scopes import callee_name, members
 
 _INITIALISER = -1
 """The index of the writer if a variable is written by its own declaration."""
@@ -53,7 +53,7 @@ class Process:
 
     @property
     def name(self) -> str:
-        return called(self.call)
+        return callee_name(self.call)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from hls_templates.syntax.declarations import variables
 from hls_templates.syntax.nodes import LOOPS, block_of, body_of, text_of, walk
 from hls_templates.syntax.pragmas import pragma_in
 from hls_templates.syntax.program import FunctionDefinition, Program
-from hls_templates.syntax.scopes import called, candidates
+from hls_templates.syntax.scopes import callee_name, candidates
 
 Check = Callable[[Program, Node], Iterator[Fault]]
 
@@ -39,7 +39,7 @@ def _always(rule: str, actual: str) -> Check:
 
 
 def _calls(program: Program, node: Node) -> Iterator[Fault]:
-    function, name = node.child_by_field_name("function"), called(node)
+    function, name = node.child_by_field_name("function"), callee_name(node)
     if function is None or function.type == "field_expression" or name in program.functions:
         return
     if name in MEMORY_CALLS:

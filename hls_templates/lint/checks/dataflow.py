@@ -16,7 +16,7 @@ from hls_templates.syntax.declarations import variables
 from hls_templates.syntax.nodes import block_of, is_assert, is_pragma, owner_of, text_of, walk
 from hls_templates.syntax.pragmas import pragmas, read_pragma
 from hls_templates.syntax.program import FunctionDefinition, Program
-from hls_templates.syntax.scopes import arguments, called, candidates, visible
+from hls_templates.syntax.scopes import arguments, callee_name, candidates, visible
 
 _HARMLESS = frozenset(  # nodes of a block that are not statements of a region
     {
@@ -147,7 +147,7 @@ def _declaration(node: Node) -> Iterator[Fault]:
 
 
 def _process(program: Program, call: Node, function: FunctionDefinition) -> Iterator[Fault]:
-    name, definitions = called(call), candidates(program, call, function)
+    name, definitions = callee_name(call), candidates(program, call, function)
     for argument in arguments(call):
         if not _is_whole(program, argument):
             yield fault(argument, "dataflow-argument", process=name, actual=_short(argument))
@@ -244,7 +244,9 @@ def _stable_structs(program: Program, block: Node, function: FunctionDefinition)
     for parameter in function.params:
         if parameter.kind == "value" and parameter.type in program.fields and parameter.name not in stable:
             for call in islice(_takers(calls, parameter.name), 1):
-                yield fault(call, "stable-struct", actual=parameter.name, type=parameter.type, process=called(call))
+                yield fault(
+                    call, "stable-struct", actual=parameter.name, type=parameter.type, process=callee_name(call)
+                )
 
 
 def _takers(calls: Iterable[Node], name: str) -> Iterator[Node]:

@@ -134,10 +134,10 @@ def _together(sites: Sequence[Use]) -> list[Use]:
     """
     distinct = list({tuple(node.id for node in use.path): use for use in sites}.values())
     pairs = combinations(distinct, 2)
-    return [second for first, second in pairs if not _exclusive(first, second)]
+    return [second for first, second in pairs if not _in_different_branches(first, second)]
 
 
-def _exclusive(first: Use, second: Use) -> bool:
+def _in_different_branches(first: Use, second: Use) -> bool:
     """Return whether two uses of a variable are in different branches of one condition."""
     parting = ((_branches(a), _branches(b)) for a, b in zip(first.path, second.path, strict=False) if a != b)
     branches, other_branches = next(parting, ({}, {}))

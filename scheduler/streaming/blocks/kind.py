@@ -16,7 +16,7 @@ class Kind:
         depth: The stages of the loop's pipeline, without the late stages of an activation.
         keeps: Whether the output has the same number of channels as the input.
         pads: Whether its feature maps may have channels of padding.
-        several: Whether its stream words may have several pixels.
+        several_pixels: Whether its stream words may have several pixels.
         rams: The choices of ``Fold.ram`` in a folding search. Windows and units have their own (search/candidates.py).
     """
 
@@ -25,5 +25,5 @@ class Kind:
     depth: int = 0
     keeps: bool = False
     pads: bool = False
-    several: bool = False
+    several_pixels: bool = False
     rams: tuple[str, ...] = ("auto",)

@@ -84,8 +84,8 @@ def fold(
     options, effort = options or Options(), effort or Effort()
     search = _Annealing(space or space_of(graph, board, options), goal, goal.cycles, effort, options.external)
     for _ in range(effort.attempts):
-        search.go_through(search.rows_of_lanes(), BLOCKS_TOGETHER)
-        search.go_through(search.rows_of_kinds(), KINDS_TOGETHER)
+        search.anneal_partitions(search.rows_of_lanes(), BLOCKS_TOGETHER)
+        search.anneal_partitions(search.rows_of_kinds(), KINDS_TOGETHER)
     result = evaluate(graph, search.folds(), board, goal)
     return replace(result, state="heuristic", seconds=time.perf_counter() - start)
 
@@ -115,7 +115,7 @@ class _Annealing:
                 raise RangeError("the number of cycles per frame", self.cycles, least, where=where)
         self.unit_areas = space.unit_areas.astype(np.float64)
         self.limits = resource_limits(space, self.goal, self.cycles)
-        self.tables = [space.between(number, self.cycles) for number in range(len(space.streams))]
+        self.tables = [space.stream_costs(number, self.cycles) for number in range(len(space.streams))]
         self.chosen = self._start()
 
     def _start(self) -> Numbers:
@@ -175,11 +175,11 @@ class _Annealing:
             rows.append(np.array(alike, np.int64))
         return rows
 
-    def go_through(self, rows: Rows, together: int) -> None:
-        """Anneal all blocks, in partitions of ``together`` neighbouring blocks. Blocks with one candidate fold are
+    def anneal_partitions(self, rows: Rows, size: int) -> None:
+        """Anneal all blocks, in partitions of ``size`` neighbouring blocks. Blocks with one candidate fold are
         skipped."""
-        for first in range(0, len(rows), together):
-            part = [i for i in range(first, min(first + together, len(rows))) if len(rows[i]) > 1]
+        for first in range(0, len(rows), size):
+            part = [i for i in range(first, min(first + size, len(rows))) if len(rows[i]) > 1]
             if part:
                 self._anneal(part, rows)
 

@@ -95,7 +95,7 @@ class _Place:
         return 0 if is_picture else self.options.max_padding
 
     @property
-    def leaves(self) -> bool:
+    def writes_output(self) -> bool:
         """Return whether a sink reads the block's output, which has no channel padding then unless ``pad_ends``."""
         sinks = (block for block in self.graph.blocks if isinstance(block.op, g.Sink))
         return not self.options.pad_ends and any(sink.inputs[0].block == self.index for sink in sinks)
@@ -189,7 +189,7 @@ def _matrix_vectors(place: _Place, op: g.MatrixVector) -> Iterator[g.Fold]:
     filters, channels = op.weights.shape[:2]
     bipolar = op.weight_type.few == "BIPOLAR"
     pads_in = (0,) if bipolar else paddings(channels, place.read_padding)
-    rows = lanes_of(filters, 0 if place.leaves else place.options.max_padding)
+    rows = lanes_of(filters, 0 if place.writes_output else place.options.max_padding)
     kinds = list(product(_shared(place), place.weight_memories, place.multipliers(op.weight_type.bits)))
     for pad_in, (pe, pad_out) in product(pads_in, rows):
         columns = lanes.taps(place.block) * (channels + pad_in)
@@ -220,8 +220,8 @@ def _vector_vectors(place: _Place, op: g.VectorVector) -> Iterator[g.Fold]:
 
 def _elementwise(place: _Place, op: g.BlockOp, stride: int = 1) -> Iterator[g.Fold]:
     kind = kind_of(op)
-    pixels = place.pixel_counts(stride) if kind.several else [1]
-    pads = paddings(place.channels, 0 if place.leaves else place.read_padding)
+    pixels = place.pixel_counts(stride) if kind.several_pixels else [1]
+    pads = paddings(place.channels, 0 if place.writes_output else place.read_padding)
     for pad, m, ram in product(pads, pixels, kind.rams):
         for pe in divisors(place.channels + pad):
             yield g.Fold(pe=pe, m=m, ram=ram, pad_in=pad, pad_out=pad)
@@ -230,6 +230,6 @@ def _elementwise(place: _Place, op: g.BlockOp, stride: int = 1) -> Iterator[g.Fo
 def _movers(place: _Place, op: g.BlockOp) -> Iterator[g.Fold]:
     """Yield the folds to consider of blocks that cannot have channel padding, among them the blocks of packages."""
     kind = kind_of(op)
-    pixels = place.pixel_counts() if kind.several else [1]
+    pixels = place.pixel_counts() if kind.several_pixels else [1]
     for m, count, ram in product(pixels, divisors(lanes.common_channels(place.graph, place.index)), kind.rams):
         yield replace(g.Fold(m=m, ram=ram), **{kind.reads: count, kind.writes: count})  # type: ignore[arg-type]

@@ -84,7 +84,7 @@ def program_of(space: Space, goal: Goal, cycles: int) -> Program | None:
 
     Return None if a block has no choice that is so fast.
     """
-    choices = space.within(cycles)
+    choices = space.candidates_within(cycles)
     if not all(len(block) for block in choices):
         return None
     first = list(accumulate((len(block) for block in choices), initial=0))
@@ -152,7 +152,7 @@ def _pairs(space: Space, choices: list[Numbers], number: int, cycles: int) -> _P
     written = space.words(number, True)[choices[stream.writer]]
     read = space.words(number, False)[choices[stream.reader]]
     written_words, read_words = np.unique(written), np.unique(read)
-    between = space.between(number, cycles)[np.ix_(written_words, read_words)]
+    between = space.stream_costs(number, cycles)[np.ix_(written_words, read_words)]
     writers, readers = np.nonzero(np.isfinite(between).all(axis=2))
     return _Pairs(
         between[writers, readers],

@@ -115,7 +115,7 @@ class Space:
         fastest = max(int(block.cycles.min()) for block in self.blocks)
         return [int(count) for count in np.unique(np.concatenate(counts)) if count >= fastest]
 
-    def within(self, cycles: int) -> list[Numbers]:
+    def candidates_within(self, cycles: int) -> list[Numbers]:
         """Return for each block the candidates of at most ``cycles`` per frame, without those that prune.py removes."""
         choices = [np.flatnonzero(block.cycles <= cycles) for block in self.blocks]
         if all(len(block) for block in choices):
@@ -159,12 +159,12 @@ class Space:
         neighbour = self.streams[stream].reader if writes else self.streams[stream].writer
         ours, numbered = np.unique(self.words(stream, writes)[choices[index]], return_inverse=True)
         theirs = np.unique(self.words(stream, not writes)[choices[neighbour]])
-        between = self.between(stream, cycles)
+        between = self.stream_costs(stream, cycles)
         if writes:
             return Side(numbered, between[np.ix_(ours, theirs)])
         return Side(numbered, between[np.ix_(theirs, ours)].transpose(1, 0, 2))
 
-    def between(self, stream: int, cycles: int) -> Vectors:
+    def stream_costs(self, stream: int, cycles: int) -> Vectors:
         """Return the converter and FIFO resources of ``stream`` per pair of word formats, infinite above ``cycles`` per
         frame."""
         table = self.tables[stream]

@@ -9,7 +9,7 @@ from typing import Any
 
 from boards import board as board_room
 from boards.board import Board
-from systolic.cli.output import give
+from systolic.cli.output import write_result
 from systolic.model import boards
 from systolic.report.tables import table
 
@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> int:
     """Print a table of all boards, or the facts of the one named. JSON: {boards: [every fact of each board]}."""
     loaded = (board_room.load(options.board),) if options.board else boards()
     values = {"boards": [{**_values(board), "clocks_mhz": [clock.mhz for clock in board.clocks()]} for board in loaded]}
-    give(options, values, _facts(loaded[0]) if options.board else _overview(loaded))
+    write_result(options, values, _facts(loaded[0]) if options.board else _overview(loaded))
     return 0
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from systolic.checking.design import check_design
-from systolic.checking.record import keep
+from systolic.checking.record import store_clock
 from systolic.checking.rtl_design import check_rtl_design
-from systolic.cli.output import give
+from systolic.cli.output import write_result
 from systolic.cli.progress import StatusLine
 from systolic.styles.registry import open_design, style_of
 
@@ -35,12 +35,12 @@ def run(options: argparse.Namespace) -> int:
         with StatusLine() as status:
             timing = check_rtl_design(options.design, options.clock, status.report)
         if options.clock is None:
-            keep(options.design, timing.rate_clock)
-        give(options, timing.values(), timing.text())
+            store_clock(options.design, timing.rate_clock)
+        write_result(options, timing.values(), timing.text())
         return 0 if timing.holds else 1
     with StatusLine() as status:
         report = check_design(options.design, options.clock, status.report)
     if options.clock is None:
-        keep(options.design, report.rate_clock)
-    give(options, report.values(), report.text())
+        store_clock(options.design, report.rate_clock)
+    write_result(options, report.values(), report.text())
     return 0 if report.holds else 1

@@ -9,7 +9,7 @@ from scheduler.systolic.formats import least_bits
 from scheduler.systolic.network.refusals import check_mappable
 from systolic.cli.commands.schedule import read_model
 from systolic.cli.inputs import check_search
-from systolic.cli.output import give, write_text
+from systolic.cli.output import write_result, write_text
 from systolic.cli.progress import StatusLine
 from systolic.explorations import shapes_of
 from systolic.styles.options import budget_from
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         if options.report is not None:
             status.report("drawing")
             write_text(options.report, comparison.page())
-    give(options, comparison.values(), comparison.text())
+    write_result(options, comparison.values(), comparison.text())
     return 0
 
 

@@ -12,7 +12,7 @@ from host.contract.manifest import is_design
 from host.vision.drawing import check_picture
 from systolic.cli.inputs import calibration_from, check_network, check_share, check_whole, model_of
 from systolic.cli.messages import log
-from systolic.cli.output import give
+from systolic.cli.output import write_result
 from systolic.cli.progress import StatusLine
 from systolic.evaluation.evaluate import EvaluationOptions, evaluate, read_pictures
 from systolic.evaluation.fidelity import Tried, weight_bits
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     for warning in evaluation.warnings:
         log.warning("%s", warning)
     written = f"\n\nworst cases are drawn in {options.worst}" if options.worst is not None else ""
-    give(options, evaluation.values(), evaluation.text() + written)
+    write_result(options, evaluation.values(), evaluation.text() + written)
     return 1 if evaluation.executed is not None and evaluation.executed.mismatches else 0
 
 

@@ -13,7 +13,7 @@ from cnn.requantise import MultiplyShift
 from host.contract.manifest import is_design
 from systolic.cli.inputs import calibration_from, check_network, model_of
 from systolic.cli.options.training import CONTEST
-from systolic.cli.output import give, write_bytes
+from systolic.cli.output import write_bytes, write_result
 from systolic.cli.progress import StatusLine
 from systolic.contest import contest_files
 from systolic.loading import trained_integers
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     late = any(isinstance(node.requantiser, MultiplyShift) for node in network.nodes)
     if late and options.dialect == "qonnx":
         text += "; other tools execute this dialect in floating point, so use --dialect finn to keep every integer"
-    give(options, values, text)
+    write_result(options, values, text)
     return 0
 
 

@@ -9,13 +9,13 @@ from boards.errors import MissingValueError
 from cnn.quantized import QuantizedNetwork
 from scheduler.streaming.refusals import check_mappable
 from systolic.cli.inputs import calibration_from, check_network, model_of, seed_of
-from systolic.cli.output import give, write_text
+from systolic.cli.output import write_result, write_text
 from systolic.cli.progress import StatusLine
 from systolic.evaluation.mixed import Pipeline
 from systolic.explorations import integers_for, shapes_of
 from systolic.model import with_softmax
 from systolic.styles.streaming.arguments import SEARCHES
-from systolic.styles.streaming.exploration import alone, compare, explore
+from systolic.styles.streaming.exploration import compare, explore, single_row
 from systolic.styles.streaming.options import options_from
 
 
@@ -34,13 +34,13 @@ def run(options: argparse.Namespace) -> int:
             comparison = compare(network, board, options.clock, style_options, SEARCHES, status.report)
         else:
             status.report("folding")
-            comparison = alone(explore(network, board, options.clock, style_options, status.report), style_options)
+            comparison = single_row(explore(network, board, options.clock, style_options, status.report), style_options)
         if options.save is not None:
             write_text(options.save, comparison.mapping_of(style_options.label).to_json())
         if options.report is not None:
             status.report("drawing")
             write_text(options.report, comparison.page())
-    give(options, comparison.values(), comparison.text())
+    write_result(options, comparison.values(), comparison.text())
     return 0
 
 

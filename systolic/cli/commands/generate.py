@@ -11,13 +11,13 @@ from boards.errors import ConflictError, MissingValueError, listed
 from cnn.ops import Detection
 from systolic.cli.inputs import calibration_from, check_network, check_saved, model_of
 from systolic.cli.messages import log
-from systolic.cli.output import give
+from systolic.cli.output import write_result
 from systolic.cli.progress import StatusLine
 from systolic.designs import GeneratedDesign, Target, make
 from systolic.files import output_folder
 from systolic.front_ends.registry import front_end_named
 from systolic.model import Model, networks, sample_pictures
-from systolic.option import flags_set, why_not
+from systolic.option import elsewhere_reasons, flags_set
 from systolic.report.clock import RateClock
 from systolic.styles.registry import STYLES
 
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     for warning in warnings:
         log.warning("%s", warning)
     told = [text(design, options.output, clock.rate_clock), clock.sentence]
-    give(options, values(design, options.output, clock.check), "\n".join(filter(None, told)))
+    write_result(options, values(design, options.output, clock.check), "\n".join(filter(None, told)))
     if not design.mapping.fits:
         log.error("the design is written, but its estimated resources do not fit %s", board.title)
         return 1
@@ -94,7 +94,7 @@ def check_style(options: argparse.Namespace) -> None:
     for name, style in STYLES.items():
         foreign = flags_set(options, style.arguments)
         if name != options.style and foreign:
-            reason = f"only the {name} style has {listed(foreign)}{why_not(style.arguments, foreign)}"
+            reason = f"only the {name} style has {listed(foreign)}{elsewhere_reasons(style.arguments, foreign)}"
             raise ConflictError(
                 (f"--style {options.style}", *foreign), reason, remedy=f"add --style {name}, or leave out {foreign[0]}"
             )

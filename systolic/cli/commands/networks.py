@@ -10,7 +10,7 @@ from cnn.darknet.files import read_topology as read_darknet_topology
 from cnn.exported import topology_file
 from cnn.maps import Shape
 from cnn.ops import Detection
-from systolic.cli.output import give
+from systolic.cli.output import write_result
 from systolic.report.tables import table
 
 NOTES = (
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
         for one in facts
     ]
     text = table(("network", "input", "layers", "classes", "bits", "weights"), rows)
-    give(options, {"networks": facts}, f"{text}\n\n{NOTES}")
+    write_result(options, {"networks": facts}, f"{text}\n\n{NOTES}")
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from systolic.cli.output import give
+from systolic.cli.output import write_result
 from systolic.cli.progress import StatusLine
 from systolic.execution.build import build
 from systolic.package import package
@@ -16,5 +16,7 @@ def run(options: argparse.Namespace) -> int:
         simulation = build(options.folder, progress=status.report) if options.without_bitstream else None
         wheel = package(options.folder, options.output, simulation=simulation, progress=status.report)
     where = "for the simulated board" if options.without_bitstream else "on the board"
-    give(options, {"wheel": str(wheel)}, f"written to {wheel}; install it {where}: pip install --no-deps {wheel.name}")
+    write_result(
+        options, {"wheel": str(wheel)}, f"written to {wheel}; install it {where}: pip install --no-deps {wheel.name}"
+    )
     return 0

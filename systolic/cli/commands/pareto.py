@@ -8,7 +8,7 @@ from boards import board as board_room
 from scheduler.systolic.network.refusals import check_mappable
 from systolic.cli.commands.schedule import read_model
 from systolic.cli.inputs import check_network
-from systolic.cli.output import give, write_text
+from systolic.cli.output import write_result, write_text
 from systolic.cli.progress import StatusLine
 from systolic.explorations import shapes_of
 from systolic.styles.options import budget_from
@@ -41,5 +41,5 @@ def run(options: argparse.Namespace) -> int:
             save_picture(points.figure(), options.picture)
         if options.report is not None:
             write_text(options.report, points.page())
-    give(options, points.values(), points.text())
+    write_result(options, points.values(), points.text())
     return 0

@@ -8,9 +8,9 @@ from pathlib import Path
 from host import Options
 from host.vision.drawing import check_picture
 from systolic.cli.inputs import check_share
-from systolic.cli.output import give
+from systolic.cli.output import write_result
 from systolic.cli.progress import StatusLine
-from systolic.execution.frames import FrameBoxes, is_many, run_frames
+from systolic.execution.frames import FrameBoxes, is_stream, run_frames
 from systolic.execution.run import Run
 from systolic.execution.run import run as run_picture
 from systolic.report.tables import Cell, table
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     check_share("--conf", options.conf)
     check_share("--iou", options.iou)
     design = open_design(options.folder)
-    if is_many(options.picture):
+    if is_stream(options.picture):
         return _run_frames(options)
     if options.output is not None:
         check_picture(options.output)
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         answer = run_picture(design, options.picture, options.conf, options.iou, progress=status.report)
     if options.output is not None:
         answer.save(options.output)
-    give(options, {"picture": str(options.picture), **answer.values()}, text(answer, options.output))
+    write_result(options, {"picture": str(options.picture), **answer.values()}, text(answer, options.output))
     return 0 if answer.mismatches == 0 else 1
 
 
@@ -84,7 +84,9 @@ def _run_frames(options: argparse.Namespace) -> int:
         "bound_by": measured.bound_by,
         "label": measured.label,
     }
-    give(options, values, f"{table(('picture', 'label', 'probability', 'x0', 'y0', 'x1', 'y1'), rows)}\n\n{measured}")
+    write_result(
+        options, values, f"{table(('picture', 'label', 'probability', 'x0', 'y0', 'x1', 'y1'), rows)}\n\n{measured}"
+    )
     return 0
 
 

@@ -7,7 +7,7 @@ import argparse
 from boards import board as board_room
 from scheduler.systolic.network.refusals import check_mappable
 from systolic.cli.inputs import check_search, model_of, seed_of
-from systolic.cli.output import give, write_text
+from systolic.cli.output import write_result, write_text
 from systolic.cli.progress import StatusLine
 from systolic.explorations import shapes_of
 from systolic.model import Model
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
             write_text(options.save, mapping.to_json())
         if options.report is not None:
             write_text(options.report, mapping.page())
-    give(options, mapping.values(), text)
+    write_result(options, mapping.values(), text)
     return 0
 
 

@@ -12,7 +12,7 @@ from host.vision.picture import Pixels
 from scheduler.hardware.ddr import DdrRate
 from systolic.checking.derived import with_derived_loops
 from systolic.cli.options.accelerators import NATIVE, TRACED
-from systolic.cli.output import give
+from systolic.cli.output import write_result
 from systolic.cli.progress import StatusLine
 from systolic.execution.build import Variant
 from systolic.execution.frames import save_cycles
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     if recording:
         shown = waves(recording, design.manifest.layers, result.frames[0].simulation.cycles)
         values, text = {**values, "waves": shown.values()}, f"{text}\n{shown.text()}"
-    give(options, values, text)
+    write_result(options, values, text)
     return 0 if result.right else 1
 
 
@@ -84,7 +84,7 @@ def _count(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
     with StatusLine() as status:
         counts = style_of(design).count(design, pixels, options.hls, status.report)
     save_cycles(design.path, counts)
-    give(options, {**counts.values(), **dict.fromkeys(_OF_A_TRACE)}, counts.text())
+    write_result(options, {**counts.values(), **dict.fromkeys(_OF_A_TRACE)}, counts.text())
     return 0 if counts.mismatches == 0 else 1
 
 
@@ -119,7 +119,7 @@ def _trace(options: argparse.Namespace, design: OpenedDesign, pixels: Pixels) ->
             save_timeline(report.timeline(options.layer), options.timeline)
         if options.bandwidth is not None:
             save_timeline(moved.figure(report.title), options.bandwidth)
-    give(options, values, text)
+    write_result(options, values, text)
     return 0
 
 

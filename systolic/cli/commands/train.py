@@ -14,7 +14,7 @@ from cnn.training import check_pytorch
 from host.vision.detection import label_of
 from systolic.cli.inputs import check_network, check_whole, model_of
 from systolic.cli.messages import log
-from systolic.cli.output import give
+from systolic.cli.output import write_result
 from systolic.cli.progress import StatusLine
 from systolic.evaluation.layouts.darknet import Classes
 from systolic.evaluation.layouts.read import read_labelled
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
         trained = train(
             model, data, settings, options.output, status.report, lambda line: print(line, file=sys.stderr, flush=True)
         )
-    give(options, _values(settings, data, trained), _text(trained))
+    write_result(options, _values(settings, data, trained), _text(trained))
     return 0
 
 

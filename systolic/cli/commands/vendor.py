@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from systolic.cli.output import give, write_text
+from systolic.cli.output import write_result, write_text
 from systolic.cli.progress import StatusLine
-from systolic.vendor.settle import VendorOptions, settle
+from systolic.vendor.compare_design import VendorOptions, compare_design
 
 
 def run(options: argparse.Namespace) -> int:
@@ -17,8 +17,8 @@ def run(options: argparse.Namespace) -> int:
     """
     vendor_options = VendorOptions(options.reports, options.only, options.csynth, options.derived)
     with StatusLine() as status:
-        report = settle(options.folder, vendor_options, status.report)
+        report = compare_design(options.folder, vendor_options, status.report)
     if options.report is not None:
         write_text(options.report, report.page())
-    give(options, report.values(), report.text())
+    write_result(options, report.values(), report.text())
     return 0 if report.holds else 1

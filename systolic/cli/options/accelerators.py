@@ -45,7 +45,7 @@ GENERATE = Form(
             choices=STYLES,
             help="Build an array (systolic) or a pipeline (streaming) (default: %(default)s)",
         ),
-        TARGET_CLOCK.but(
+        TARGET_CLOCK.with_settings(
             help="Set the target clock, one that the board makes "
             "(default: the clock of the fastest array, the highest for a pipeline)"
         ),
@@ -81,7 +81,7 @@ FIFOS = Option("--fifos", action="store_true", help="With --cycles: find the lea
 CLOCK = Option("--clock", type=real, metavar="MHZ", help="With --cycles: use this clock (default: the design's)")
 DERIVED = Option("--derived", action="store_true", help="With --cycles: use II and depth that systolic check derives")
 MEMORY = tuple(
-    option.but(help=f"With --cycles: {option.help[0].lower()}{option.help[1:]}")
+    option.with_settings(help=f"With --cycles: {option.help[0].lower()}{option.help[1:]}")
     for option in memory_arguments("the design's", "the design's")
 )
 TRACED = (TIMELINE, BANDWIDTH, FIFOS, CLOCK, DERIVED, *MEMORY)
@@ -130,7 +130,7 @@ SIMULATE = Form(
 RUN = Form(
     "systolic run DIR dog.jpg -o boxes.png",
     (
-        DESIGN.but(help="Folder of a generated design; it runs on the board if pynq is installed"),
+        DESIGN.with_settings(help="Folder of a generated design; it runs on the board if pynq is installed"),
         Option("picture", type=path, metavar="PICTURE", help="Picture, folder of pictures, video or array (.npy)"),
     ),
     (
@@ -156,7 +156,7 @@ CHECK = Form(
 
 PACKAGE = Form(
     "systolic package DIR -o dist",
-    (DESIGN.but(help="Folder of a generated design with its bitstream"),),
+    (DESIGN.with_settings(help="Folder of a generated design with its bitstream"),),
     (
         Option(
             "-o",
@@ -189,7 +189,7 @@ VENDOR = Form(
         Option(
             "--derived", action="store_true", help="Also show the II and depth of each loop that systolic check derives"
         ),
-        REPORT.but(help="Write a self-contained HTML report"),
+        REPORT.with_settings(help="Write a self-contained HTML report"),
     ),
 )
 

@@ -13,7 +13,7 @@ from systolic.choices import (
     LOOP_ORDERS,
     OBJECTIVES,
 )
-from systolic.option import Option, objective, path, real, reals, size, whole
+from systolic.option import Option, objective, path, real, reals, size, whole_number
 
 SEVERAL = "repeatable"
 
@@ -23,12 +23,16 @@ NETWORK = Option(
     complete="network",
     help="Network: a .cfg, .onnx, .json or param.h, or the name of a built-in one",
 )
-NETWORK_OR_DESIGN = NETWORK.but(metavar="NET|DIR", help="Network as in generate, or the folder of a generated design")
+NETWORK_OR_DESIGN = NETWORK.with_settings(
+    metavar="NET|DIR", help="Network as in generate, or the folder of a generated design"
+)
 DESIGN = Option("folder", type=path, metavar="DIR", complete="design", help="Folder of a generated design")
 
 WEIGHTS = Option("--weights", type=path, metavar="FILE", help="Read weights: .weights for a .cfg, .npz for a .json")
 NAMES = Option("--names", type=path, metavar="FILE", help="Read class labels from a text file, one per line")
-SEED = Option("--seed", type=whole, metavar="N", help="Use random weights from this seed instead of trained ones")
+SEED = Option(
+    "--seed", type=whole_number, metavar="N", help="Use random weights from this seed instead of trained ones"
+)
 INPUT_SIZE = Option("--size", type=size, metavar="WxH", help="Set the input size in pixels (default: the network's)")
 CUT = Option(
     "--cut",
@@ -72,8 +76,8 @@ PASS = Option(
 )
 
 SHAPES = (
-    WEIGHTS.but(help="Read weights (optional: only the shapes of layers matter)"),
-    SEED.but(help="Use random weights from this seed (default: 1 without --weights)"),
+    WEIGHTS.with_settings(help="Read weights (optional: only the shapes of layers matter)"),
+    SEED.with_settings(help="Use random weights from this seed (default: 1 without --weights)"),
     CUT,
     *PREPROCESSING,
     PASS,
@@ -81,7 +85,7 @@ SHAPES = (
 """Options of the network in commands for which only the shapes of layers matter."""
 
 BITS = Option(
-    "--bits", type=whole, choices=FORMATS, help="Set the bits of weights and activations (default: NET's, or 8)"
+    "--bits", type=whole_number, choices=FORMATS, help="Set the bits of weights and activations (default: NET's, or 8)"
 )
 CALIBRATE = Option(
     "--calibrate",
@@ -131,7 +135,7 @@ BOARD = Option(
 TARGET_CLOCK = Option(
     "--clock", type=real, metavar="MHZ", help="Set the target clock, one that the board makes (default: its target)"
 )
-BEST_CLOCK = TARGET_CLOCK.but(
+BEST_CLOCK = TARGET_CLOCK.with_settings(
     help="Set the target clock, one that the board makes "
     "(default: the clock of the fastest schedule; with --fps the highest; both up to the board's target)"
 )
@@ -167,7 +171,7 @@ OBJECTIVE = Option(
 HELD_RATE = Option(
     "--fps", type=real, default=0.0, metavar="RATE", help="Reach RATE frames/s with --objective ddr or resources"
 )
-WORKERS = Option("--workers", type=whole, default=1, metavar="N", help="Search with N processes (default: 1)")
+WORKERS = Option("--workers", type=whole_number, default=1, metavar="N", help="Search with N processes (default: 1)")
 DASK = Option("--dask", metavar="ADDRESS", help="Search on the Dask cluster at ADDRESS")
 ARRAY = Option("--array", metavar="MxNxL", help="Set rows × columns × lanes of the array (default: searched)")
 ORDER = Option(

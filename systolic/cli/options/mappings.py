@@ -25,7 +25,7 @@ from systolic.cli.options.common import (
     WORKERS,
 )
 from systolic.cli.options.form import Form
-from systolic.option import HIDDEN, Option, path, whole
+from systolic.option import HIDDEN, Option, path, whole_number
 from systolic.styles.arguments import MEMORY_OR_SAVED, SHARE_ARGUMENTS, memory_arguments
 from systolic.styles.streaming.arguments import (
     ATTEMPTS,
@@ -70,7 +70,7 @@ SCHEDULE = Form(
         "parameters of the array (default: searched)": (
             ORDER,
             *(
-                Option(f"--{name.replace('_', '-')}", type=whole, metavar="N", help=f"Set {meaning}")
+                Option(f"--{name.replace('_', '-')}", type=whole_number, metavar="N", help=f"Set {meaning}")
                 for name, meaning in PINS.items()
             ),
         )
@@ -78,9 +78,9 @@ SCHEDULE = Form(
 )
 
 
-def several(option: Option, help: str = "") -> Option:
+def repeatable(option: Option, help: str = "") -> Option:
     """Return a copy of an option that can be given several times; its values become a list."""
-    return option.but(f"{help or option.help}; {SEVERAL}", action="append")
+    return option.with_settings(f"{help or option.help}; {SEVERAL}", action="append")
 
 
 GBPS, EFFICIENCY, PROFILE = memory_arguments()
@@ -89,15 +89,15 @@ COMPARE = Form(
     "systolic compare tiny-yolov2-voc --board zcu104 --board zcu102 --array 13x16x16 --report compare.html",
     (NETWORK,),
     (
-        several(BOARD.but(default=None), "Compare this board or board file (default: zcu104)"),
-        several(ARRAY, "Compare this array, rows × columns × lanes"),
-        several(BITS, "Compare these bits of weights and activations"),
-        several(
+        repeatable(BOARD.with_settings(default=None), "Compare this board or board file (default: zcu104)"),
+        repeatable(ARRAY, "Compare this array, rows × columns × lanes"),
+        repeatable(BITS, "Compare these bits of weights and activations"),
+        repeatable(
             BEST_CLOCK,
             "Compare this target clock (default: the clock of the fastest schedule; with --fps the highest; both up to "
             "the board's target)",
         ),
-        several(BATCH),
+        repeatable(BATCH),
         INPUT_SIZE,
         OBJECTIVE,
         HELD_RATE,
@@ -106,8 +106,8 @@ COMPARE = Form(
     ),
     (
         SEARCHED_ENGINE,
-        *map(several, DSP_ARGUMENTS),
-        several(GBPS),
+        *map(repeatable, DSP_ARGUMENTS),
+        repeatable(GBPS),
         EFFICIENCY,
         PROFILE,
         *SHAPES,
@@ -137,7 +137,7 @@ FOLD = Form(
     "systolic fold ultranet --board ultra96-v2 --fps 2000 --compare",
     (NETWORK,),
     (
-        BOARD.but(default="ultra96-v2"),
+        BOARD.with_settings(default="ultra96-v2"),
         FPS,
         TARGET_CLOCK,
         BITS,
@@ -158,9 +158,11 @@ FOLD = Form(
         MAX_PIXELS,
         PAD_ENDS,
         SOFTMAX,
-        ESTIMATED_FIFOS.but(HIDDEN),  # fold does not trace, so the option has no effect
+        ESTIMATED_FIFOS.with_settings(HIDDEN),  # fold does not trace, so the option has no effect
         MIXED,
-        CALIBRATE.but(help="With --mixed: measure activation ranges on these pictures (default: built-in samples)"),
+        CALIBRATE.with_settings(
+            help="With --mixed: measure activation ranges on these pictures (default: built-in samples)"
+        ),
         METHOD,
         FIT,
         *SHAPES,

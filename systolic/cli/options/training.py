@@ -20,7 +20,7 @@ from systolic.cli.options.common import (
     WEIGHTS,
 )
 from systolic.cli.options.form import Form
-from systolic.option import Option, path, real, whole
+from systolic.option import Option, path, real, whole_number
 
 EVALUATE = Form(
     "systolic evaluate yolo.cfg --weights yolo.weights --names voc.names --data VOC2007 --split test",
@@ -34,7 +34,7 @@ EVALUATE = Form(
             help="Use these labelled pictures, as YOLO, VOC, COCO, DAC-SDC or one folder per class",
         ),
         Option("--split", metavar="NAME", help="Use this part of the data set, such as val"),
-        Option("--pictures", type=whole, metavar="N", help="Use N evenly spaced pictures (default: all)"),
+        Option("--pictures", type=whole_number, metavar="N", help="Use N evenly spaced pictures (default: all)"),
         WEIGHTS,
         NAMES,
         CALIBRATE,
@@ -51,18 +51,20 @@ EVALUATE = Form(
     (
         Option(
             "--executed",
-            type=whole,
+            type=whole_number,
             default=0,
             metavar="N",
             help="Also execute the generated code in DIR on the first N pictures",
         ),
-        Option("--workers", type=whole, metavar="N", help="Use N processes (default: one per core)"),
+        Option("--workers", type=whole_number, metavar="N", help="Use N processes (default: one per core)"),
         SEED,
         INPUT_SIZE,
         CUT,
         *PREPROCESSING,
         *QUANTISING,
-        BOARD.but(default=None, help=f"With --mixed: keep the frame rate on this board (default: {USUAL_BOARD})"),
+        BOARD.with_settings(
+            default=None, help=f"With --mixed: keep the frame rate on this board (default: {USUAL_BOARD})"
+        ),
     ),
 )
 
@@ -87,17 +89,17 @@ TRAIN = Form(
             help="Write NAME.json, NAME.npz and a checkpoint to DIR",
         ),
         Option("--split", metavar="NAME", help="Use this part of the data set, such as train"),
-        WEIGHTS.but(help="Start from these weights: .weights for a .cfg, .npz for a .json"),
+        WEIGHTS.with_settings(help="Start from these weights: .weights for a .cfg, .npz for a .json"),
         NAMES,
         Option(
             "--bits",
-            type=whole,
+            type=whole_number,
             default=4,
             metavar="N",
             help="Set the bits of weights and activations, 2 to 8 (default: 4)",
         ),
-        Option("--epochs", type=whole, default=10, metavar="N", help="Train for N epochs (default: 10)"),
-        Option("--batch", type=whole, default=32, metavar="N", help="Use N pictures per step (default: 32)"),
+        Option("--epochs", type=whole_number, default=10, metavar="N", help="Train for N epochs (default: 10)"),
+        Option("--batch", type=whole_number, default=32, metavar="N", help="Use N pictures per step (default: 32)"),
         Option(
             "--lr",
             dest="rate",
@@ -130,9 +132,13 @@ TRAIN = Form(
             help="Remove this share (0 to 1) of the filters, smallest norm first (default: 0)",
         ),
         Option(
-            "--order", type=whole, default=1, metavar="SEED", help="Set the seed of all random choices (default: 1)"
+            "--order",
+            type=whole_number,
+            default=1,
+            metavar="SEED",
+            help="Set the seed of all random choices (default: 1)",
         ),
-        Option("--threads", type=whole, default=1, metavar="N", help="Run PyTorch with N threads (default: 1)"),
+        Option("--threads", type=whole_number, default=1, metavar="N", help="Run PyTorch with N threads (default: 1)"),
         Option(
             "--fit",
             metavar="METHOD",
@@ -140,7 +146,7 @@ TRAIN = Form(
             help="Resize pictures by plain (stretch), letterbox (keep the aspect) or smooth (average) "
             "(default: the network's)",
         ),
-        SEED.but(help="Start from random weights of this seed"),
+        SEED.with_settings(help="Start from random weights of this seed"),
         INPUT_SIZE,
         CUT,
         *PREPROCESSING,

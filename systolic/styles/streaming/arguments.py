@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from systolic.choices import SOFTMAX_METHODS
-from systolic.option import Option, real, whole
+from systolic.option import Option, real, whole_number
 
 SEARCHES = ("exact", "greedy", "annealing")
 """The names of the folding searches. The first one is the default."""
@@ -38,11 +38,11 @@ ESTIMATED_FIFOS = Option(
     help="Keep estimated FIFO depths; the trace only checks deadlock and rate",
 )
 MAX_PIXELS = Option(
-    "--max-pixels", type=whole, metavar="N", default=2, help="Send at most N pixels per stream word (default: 2)"
+    "--max-pixels", type=whole_number, metavar="N", default=2, help="Send at most N pixels per stream word (default: 2)"
 )
 MAX_PADDING = Option(
     "--max-padding",
-    type=whole,
+    type=whole_number,
     metavar="N",
     default=0,
     help="Pad a feature map by at most N channels, for more foldings (default: 0)",
@@ -52,13 +52,17 @@ PAD_ENDS = Option(
 )
 EFFORT = Option(
     "--effort",
-    type=whole,
+    type=whole_number,
     metavar="N",
     default=200,
     help="Evaluate N foldings per block while annealing (default: 200)",
 )
 ATTEMPTS = Option(
-    "--attempts", type=whole, metavar="N", default=2, help="Sweep N times over all blocks while annealing (default: 2)"
+    "--attempts",
+    type=whole_number,
+    metavar="N",
+    default=2,
+    help="Sweep N times over all blocks while annealing (default: 2)",
 )
 
 ARGUMENTS = (

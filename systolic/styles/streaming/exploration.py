@@ -141,7 +141,7 @@ def compare(
     return StreamingComparison(graph.name, tuple(rows), board, clock, options.fps)
 
 
-def alone(mapping: StreamingMapping, options: StreamingOptions) -> StreamingComparison:
+def single_row(mapping: StreamingMapping, options: StreamingOptions) -> StreamingComparison:
     """Return a comparison with one row, a single folding, as ``systolic fold`` shows it."""
     rows = (ComparisonRow(options.label, mapping),)
     return StreamingComparison(mapping.network.name, rows, mapping.board, mapping.clock, options.fps)

@@ -16,7 +16,7 @@ from systolic.trace.timing import DeadlockError
 LATENCY_SLACK = 0.05
 """The latency that shallower FIFOs may add, as a share of the interval of a frame. The interval must not grow."""
 
-SEARCH = DepthSearch(shallowest=LEAST_FIFO_DEPTH, alike=32, solutions=120)
+SEARCH = DepthSearch(shallowest=LEAST_FIFO_DEPTH, equal_cost_depth=32, solutions=120)
 """The limits of the search.
 
 A FIFO of up to 32 words takes one LUT per bit (SRL32, UG574). The number of solutions is limited because each takes a

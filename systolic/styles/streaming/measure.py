@@ -13,7 +13,7 @@ from boards.errors import UnsupportedError
 from boards.progress import Progress, ProgressStep, silent
 from host.contract.libraries import StreamingLibrary
 from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
-from systolic.checking.record import kept
+from systolic.checking.record import stored_clock
 from systolic.execution.build import Variant, built
 from systolic.report.clock import RateClock
 from systolic.report.tables import Cell
@@ -193,7 +193,7 @@ def cycle_report(
             sources.
         depths: FIFO depths in words, by the name of the stream. None means the design's depths.
     """
-    clock = kept(design.path, design.manifest.clock_mhz) if clock_mhz is None else RateClock(clock_mhz)
+    clock = stored_clock(design.path, design.manifest.clock_mhz) if clock_mhz is None else RateClock(clock_mhz)
     timing = trace.solve(memory, clock.mhz, depths, timeline=True)
     single, several = (region for region in timing.regions if not region.top)
     packets = design.manifest.packet_in, design.manifest.packet_out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from systolic.choices import ENGINES
-from systolic.option import Option, path, whole
+from systolic.option import Option, path, whole_number
 
 PINS = {
     "save_rows": "the number of PE rows that are requantised per cycle",
@@ -20,7 +20,7 @@ PINS = {
 """The parameters of the array that a user may fix before the search, each with its meaning for the help text."""
 
 BATCH = Option(
-    "--batch", type=whole, metavar="FRAMES", help="Compute FRAMES frames per load of the weights (default: 1)"
+    "--batch", type=whole_number, metavar="FRAMES", help="Compute FRAMES frames per load of the weights (default: 1)"
 )
 """The option for the batch. A layer that a batch would not compute exactly loads its weights once per frame."""
 
@@ -33,13 +33,13 @@ SEARCHED_ENGINE = Option(
 
 DSP_CLOCK = Option(
     "--dsp-clock",
-    type=whole,
+    type=whole_number,
     metavar="RATIO",
     help="Run DSPs at 1 or 2 (rtl) times the array's clock (default: 1)",
 )
 DSP_PRODUCTS = Option(
     "--dsp-products",
-    type=whole,
+    type=whole_number,
     metavar="N",
     help="Pack 6 products per DSP (4 bits), or 0: 4, 2, 1 at 4, 8, 16 bits (default: 0)",
 )
@@ -52,9 +52,11 @@ ARGUMENTS = (
         default="hls",
         help="Generate C++ for Vitis HLS (hls) or SystemVerilog (rtl) (default: %(default)s)",
     ),
-    DSP_CLOCK.but(help="Run DSPs at 1 or 2 (rtl) times the array's clock (default: saved, or 1)"),
-    DSP_PRODUCTS.but(help="Pack 6 products per DSP (4 bits), or 0: 4, 2, 1 at 4, 8, 16 bits (default: saved, or 0)"),
+    DSP_CLOCK.with_settings(help="Run DSPs at 1 or 2 (rtl) times the array's clock (default: saved, or 1)"),
+    DSP_PRODUCTS.with_settings(
+        help="Pack 6 products per DSP (4 bits), or 0: 4, 2, 1 at 4, 8, 16 bits (default: saved, or 0)"
+    ),
     Option("--schedule", type=path, metavar="FILE", help="Use this schedule, saved by systolic schedule --save"),
-    BATCH.but(help="Compute FRAMES frames per load of the weights (default: saved, or 1)"),
+    BATCH.with_settings(help="Compute FRAMES frames per load of the weights (default: saved, or 1)"),
 )
 """The options of ``systolic generate`` that only this style has."""

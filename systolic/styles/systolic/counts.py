@@ -15,7 +15,7 @@ from boards.board import of_design
 from boards.progress import Progress
 from contract.geometry import HLS
 from contract.program import names_of
-from host.contract.simulation_library import kept_in
+from host.contract.simulation_library import library_folder
 from host.vision.picture import Pixels
 from scheduler.hardware.ddr import DdrRate, ddr_timing
 from scheduler.systolic.array import Array
@@ -23,7 +23,7 @@ from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.schedule import SystolicSchedule, array_in, schedule_workload
 from scheduler.systolic.tiling import Tiling, column_tiles
 from scheduler.systolic.workload import workload_of
-from systolic.checking.record import kept
+from systolic.checking.record import stored_clock
 from systolic.files import write
 from systolic.model import DesignInputs
 from systolic.report.tables import Cell
@@ -46,13 +46,13 @@ class SystolicCounts(FrameCycles):
         memory: The timing of the simulated memory.
         pass_cycles: The cycles of each pass of the program.
         mismatches: The number of integers, of all layers, that differ from the golden model.
-        earned: Words for the rate at the clock that the timing model reaches, ``RateClock.earned``.
+        p90_sentence: Words for the rate at the clock that the timing model reaches, ``RateClock.p90_sentence``.
     """
 
     memory: MemoryTiming
     pass_cycles: list[float]
     mismatches: int
-    earned: str = ""
+    p90_sentence: str = ""
 
     @property
     def cycles(self) -> int:
@@ -87,7 +87,7 @@ class SystolicCounts(FrameCycles):
         right = "every bit equal" if self.mismatches == 0 else "THE DESIGN IS NOT RIGHT"
         traced = "; HLS: the engine in C++ with the same schedule, its code traced" if self._traced else ""
         return (
-            f"{self.network}: {self.cycles_per_frame:,} cycles counted{self.of_batch}, {self.rate}{self.earned}; "
+            f"{self.network}: {self.cycles_per_frame:,} cycles counted{self.of_batch}, {self.rate}{self.p90_sentence}; "
             f"{self.mismatches:,} mismatches: {right}\n"
             "(counted: executed under Verilator, with the memory that the design was made for; modelled: the "
             f"scheduler's formula for this engine{traced})"
@@ -145,7 +145,7 @@ def count(design: SystolicDesign, picture: Pixels, compare_with_hls: bool, progr
         )
         for layer, cycles, hls in zip(manifest.layers, counted.cycles, traced, strict=True)
     )
-    clock = kept(design.path, manifest.clock_mhz)
+    clock = stored_clock(design.path, manifest.clock_mhz)
     mismatches = sum(frame.mismatches for frame in frames)
     passes = [float(cycles) for cycles in counted.pass_cycles]
     return SystolicCounts(
@@ -153,7 +153,7 @@ def count(design: SystolicDesign, picture: Pixels, compare_with_hls: bool, progr
         clock_mhz=clock.mhz,
         clock_link=clock.link,
         clock_source=clock.source,
-        earned=clock.earned(clock.mhz * 1e6 * manifest.batch / sum(counted.cycles)),
+        p90_sentence=clock.p90_sentence(clock.mhz * 1e6 * manifest.batch / sum(counted.cycles)),
         dsp=array.mac_dsps,
         macs_per_cycle=peak,
         memory=board_memory(design),
@@ -174,7 +174,7 @@ def _traced(design: SystolicDesign, picture: Pixels, progress: Progress) -> list
     array = replace(array_in(schedule, HLS), dsp_clock=1)
     rate = DdrRate(manifest.ddr.gbps, manifest.ddr.efficiency)
     mapping = price(replace(schedule, array=array), board, ddr_timing(board, manifest.clock_mhz, rate))
-    folder = kept_in(design.path) / HLS
+    folder = library_folder(design.path) / HLS
     write(generate(mapping, DesignInputs({}, picture, manifest.fit)), folder)
     report = SystolicTrace.of(open_design(folder), picture, progress).report()
     return [layer.cycles for layer in report.layers]

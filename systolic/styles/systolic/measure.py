@@ -14,7 +14,7 @@ from boards.progress import Progress, ProgressStep, silent
 from host.contract.libraries import SystolicLibrary
 from host.contract.systolic import SystolicLayer
 from scheduler.systolic.array import Array
-from systolic.checking.record import kept
+from systolic.checking.record import stored_clock
 from systolic.execution.build import Variant, built
 from systolic.report.clock import RateClock
 from systolic.report.tables import Cell
@@ -185,7 +185,7 @@ def cycle_report(
             sources.
         depths: FIFO depths in words, by the name of the stream. None means the design's depths.
     """
-    clock = kept(design.path, design.manifest.clock_mhz) if clock_mhz is None else RateClock(clock_mhz)
+    clock = stored_clock(design.path, design.manifest.clock_mhz) if clock_mhz is None else RateClock(clock_mhz)
     timing = trace.solve(memory, clock.mhz, depths, timeline=True)
     array = Array(**vars(design.manifest.array))
     return SystolicReport(

@@ -169,7 +169,7 @@ def test_annealing_with_enough_effort_finds_the_least_energy(kind: str) -> None:
     for rows in (annealed.rows_of_lanes(), annealed.rows_of_kinds()):
         before = annealed.energy(annealed.chosen)
         least = min(annealed.energy(np.array(chosen)) for chosen in product(*rows))
-        annealed.go_through(rows, len(rows))
+        annealed.anneal_partitions(rows, len(rows))
         assert annealed.energy(annealed.chosen) == min(before, least)
         assert all(choice in row for choice, row in zip(annealed.chosen, rows, strict=True)) or before <= least
 
@@ -180,10 +180,10 @@ def test_go_through_anneals_groups_of_neighbouring_blocks(monkeypatch: pytest.Mo
     monkeypatch.setattr(_Annealing, "_anneal", lambda _, part, rows: parts.append(part))
     annealed = search("pointwise", space("pointwise").cycle_counts()[-1])
     several = [np.arange(2)] * 8
-    annealed.go_through(several, 3)
+    annealed.anneal_partitions(several, 3)
     assert parts == [[0, 1, 2], [3, 4, 5], [6, 7]]
     parts.clear()
-    annealed.go_through([np.arange(count) for count in (1, 2, 1, 1, 1, 1, 5)], 2)
+    annealed.anneal_partitions([np.arange(count) for count in (1, 2, 1, 1, 1, 1, 5)], 2)
     assert parts == [[1], [6]]
 
 
@@ -209,7 +209,7 @@ def test_anneal_bounds_extend_half_an_index_beyond_the_row(monkeypatch: pytest.M
 
 def test_fold_anneals_lanes_and_then_kinds_in_each_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
     gone: list[tuple[int, ...]] = []
-    monkeypatch.setattr(_Annealing, "go_through", lambda _, rows, together: gone.append((len(rows), together)))
+    monkeypatch.setattr(_Annealing, "anneal_partitions", lambda _, rows, together: gone.append((len(rows), together)))
     graph = space("pointwise").graph
     cycles = space("pointwise").cycle_counts()[-1]
     result = annealing.fold(graph, ULTRA96, Goal(cycles), LEAST, space=space("pointwise"))

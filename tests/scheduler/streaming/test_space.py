@@ -167,7 +167,7 @@ def test_remaining_choices_include_one_as_good_as_each_removed(number: int) -> N
     space, combinations = space_and_all(number)
     counts = space.cycle_counts()
     for cycles in counts[:: max(1, len(counts) // 4)]:
-        left = space.within(cycles)
+        left = space.candidates_within(cycles)
         legal = [c for c in combinations if c.result is not None and c.result.cycles <= cycles]
         staying = [c for c in legal if all(n in some for n, some in zip(c.numbers, left, strict=True))]
         amounts = np.array([used(c.result) for c in staying if c.result])
@@ -264,11 +264,11 @@ def test_within_removes_words_dearer_than_a_converter(between: int, left: list[i
 
     With a converter of 7 LUTs, either choice may be the better one, depending on the reader.
     """
-    assert [choices.tolist() for choices in by_hand(between).within(5)] == [left, [0]]
+    assert [choices.tolist() for choices in by_hand(between).candidates_within(5)] == [left, [0]]
 
 
 def test_within_excludes_a_converter_above_the_target_cycles() -> None:
-    assert [choices.tolist() for choices in by_hand(2, 6).within(5)] == [[0, 1], [0]]
-    assert [choices.tolist() for choices in by_hand(2, 5).within(5)] == [[1], [0]]
-    assert [choices.tolist() for choices in by_hand(2).within(4)] == [[], []]
+    assert [choices.tolist() for choices in by_hand(2, 6).candidates_within(5)] == [[0, 1], [0]]
+    assert [choices.tolist() for choices in by_hand(2, 5).candidates_within(5)] == [[1], [0]]
+    assert [choices.tolist() for choices in by_hand(2).candidates_within(4)] == [[], []]
     assert by_hand(2, 8).cycle_counts() == [5, 8]

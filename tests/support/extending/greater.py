@@ -75,7 +75,7 @@ block = AddedBlock(
     function="greater_of",
     header="greater.h",
     files={"greater.h": HEADER},
-    kind=Kind(reads="pe", writes="pe", depth=3, several=True),
+    kind=Kind(reads="pe", writes="pe", depth=3, several_pixels=True),
     arguments=_arguments,
     steps=_words,
     parts=_parts,

@@ -15,7 +15,7 @@ from cnn.network import Network
 from cnn.onnx.network import OnnxNetwork, read_model
 from cnn.quantized import QuantizedNetwork
 from host.contract.named_outputs import run_steps, sides_of
-from systolic.network_outputs import each_its_layer, tensors
+from systolic.network_outputs import layer_per_node, tensors
 from tests.support.onnx.writer import Writer
 
 
@@ -29,7 +29,7 @@ def runtime_outputs(model: Any, picture: Any) -> dict[str, Any]:
 def outputs_of(network: Network | QuantizedNetwork, maps: Any) -> dict[str, Any]:
     """Return the outputs by name. ``maps`` has the real values [channels, height, width] of each node."""
     made = {}
-    for output in tensors(network, each_its_layer(network)):
+    for output in tensors(network, layer_per_node(network)):
         read = [maps[index] for index in output.layers]
         made[output.name] = run_steps(output.steps, read)
         assert made[output.name].shape == sides_of(output.steps, [(1, *array.shape) for array in read])

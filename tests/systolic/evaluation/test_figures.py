@@ -24,7 +24,7 @@ from host.vision.detection import Detection, Score
 from systolic.evaluation import evaluate, report
 from systolic.evaluation.evaluate import EvaluationOptions, read_pictures
 from systolic.evaluation.fidelity import Tried
-from systolic.evaluation.frames import Frame, Seen, Subject, compute, compute_all
+from systolic.evaluation.frames import Frame, ImageResult, Subject, compute, compute_all
 from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet, Truth
 from systolic.evaluation.quality import classification_quality, detection_quality
 from systolic.evaluation.report import Evaluation, Executed
@@ -38,18 +38,18 @@ HALF = (0.0, 0.0, 10.0, 6.0)
 AWAY = (50.0, 50.0, 60.0, 60.0)
 
 
-def seen(*boxes: tuple[float, tuple[float, float, float, float]]) -> Seen:
-    return Seen(tuple(Detection("boat", probability, box) for probability, box in boxes))
+def seen(*boxes: tuple[float, tuple[float, float, float, float]]) -> ImageResult:
+    return ImageResult(tuple(Detection("boat", probability, box) for probability, box in boxes))
 
 
-def classes(*order: int) -> Seen:
+def classes(*order: int) -> ImageResult:
     """Return an answer with the three classes numbered ``order``, the most probable first."""
     names = ("red", "green", "blue")
-    return Seen(scores=tuple(Score(names[i], 0.5 - 0.1 * place, i) for place, i in enumerate(order)))
+    return ImageResult(scores=tuple(Score(names[i], 0.5 - 0.1 * place, i) for place, i in enumerate(order)))
 
 
 def evaluation(
-    answers: list[tuple[Seen, Seen]],
+    answers: list[tuple[ImageResult, ImageResult]],
     pictures: list[LabelledPicture],
     executed: Executed | None = None,
     classifier: bool = False,
@@ -202,7 +202,7 @@ def test_evaluation_reports_mismatches_of_an_executed_design(mismatches: int, ve
 def test_classification_quality_counts_the_fifth_class_in_top5() -> None:
     """Count the fifth of seven classes for top-5 but not the sixth; a class without a score ranks last."""
     names = tuple("abcdefg")
-    answers = Seen(scores=tuple(Score(name, 0.5, i) for i, name in enumerate(names)))
+    answers = ImageResult(scores=tuple(Score(name, 0.5, i) for i, name in enumerate(names)))
     pictures = [LabelledPicture(PLACE, category=name) for name in ("a", "b", "e", "f", "z")]
     quality = classification_quality([answers] * 5, pictures, 7)
     assert [quality.top1, quality.top5] == pytest.approx([1 / 5, 3 / 5])
@@ -212,7 +212,7 @@ def test_classification_quality_counts_the_fifth_class_in_top5() -> None:
 
 def test_classification_quality_of_one_label_limits_top5() -> None:
     """Count a class as wrong in top-5 if the network's output is a single label and the label is another."""
-    answers = Seen(scores=(Score("a", None, 0),))
+    answers = ImageResult(scores=(Score("a", None, 0),))
     quality = classification_quality([answers] * 2, [LabelledPicture(PLACE, category=name) for name in ("a", "b")], 9)
     assert (quality.top1, quality.top5) == (0.5, 0.5)
 
@@ -329,10 +329,10 @@ def test_compute_gives_boxes_and_energies_of_both_networks(tmp_path: Path) -> No
         for x0, y0, x1, y1 in (detection.box for detection in answers.detections):
             assert 0 <= x0 <= x1 <= 8
             assert 0 <= y0 <= y1 <= 6
-    shown = frame.floats.above(0.24)
+    shown = frame.floats.above_threshold(0.24)
     assert shown == tuple(each for each in frame.floats.detections if each.probability > 0.24)
-    edge = Seen((Detection("a", 0.24, BOX), Detection("a", 0.25, BOX)))
-    assert [each.probability for each in edge.above(0.24)] == [0.25]
+    edge = ImageResult((Detection("a", 0.24, BOX), Detection("a", 0.25, BOX)))
+    assert [each.probability for each in edge.above_threshold(0.24)] == [0.25]
     told: list[int] = []
     assert compute_all(ours, [tmp_path / "a.png"] * 3, 4, told.append) == (frame,) * 3
     assert told == [1, 2, 3]
@@ -370,9 +370,11 @@ def test_detection_quality_counts_the_hundred_most_probable_boxes() -> None:
 
 def test_ratios_sum_energies_over_all_pictures() -> None:
     ours = subject("region")
-    frames = [Frame(8, 6, Seen(), Seen(), (signal,), (noise,)) for signal, noise in ((600.0, 0.5), (400.0, 9.5))]
+    frames = [
+        Frame(8, 6, ImageResult(), ImageResult(), (signal,), (noise,)) for signal, noise in ((600.0, 0.5), (400.0, 9.5))
+    ]
     assert evaluate._ratios(ours, frames) == {"conv": pytest.approx(20.0)}
-    exact = [Frame(8, 6, Seen(), Seen(), (600.0,), (0.0,))]
+    exact = [Frame(8, 6, ImageResult(), ImageResult(), (600.0,), (0.0,))]
     assert evaluate._ratios(ours, exact) == {"conv": np.inf}
 
 
@@ -412,7 +414,7 @@ def test_difference_ranks_unmatched_boxes_first() -> None:
     differences = [report._difference(whole, place) for place in range(4)]
     assert differences == [(0.0, 0.0), (0.0, pytest.approx(0.4)), (1.0, 0.0), (0.0, 0.0)]
     answers = [(classes(0, 1, 2), classes(0, 2, 1)), (classes(1, 0, 2), classes(2, 1, 0))]
-    further = Seen(scores=(Score("red", 0.75, 0),))
+    further = ImageResult(scores=(Score("red", 0.75, 0),))
     whole = evaluation([*answers, (further, classes(0, 1, 2))], [LabelledPicture(PLACE, category="red")] * 3)
     assert [report._difference(whole, place) for place in range(3)] == [(0.0, 0.0), (1.0, 0.0), (0.0, 0.25)]
 

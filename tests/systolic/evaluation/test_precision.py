@@ -13,7 +13,7 @@ import pytest
 from host.vision.detection import Detection
 from systolic.evaluation.layouts.labelled import Truth
 from systolic.evaluation.precision import Precision, average_precisions
-from systolic.evaluation.quality import agreement, together
+from systolic.evaluation.quality import agreement, total_agreement
 from tests.support.cases import cases
 
 SQUARE = (10.0, 10.0, 30.0, 30.0)
@@ -169,5 +169,5 @@ def test_agreement_matches_boxes_by_class_and_iou() -> None:
 
 def test_together_averages_the_iou_over_boxes() -> None:
     pairs = [agreement([box(0.9)], [box(0.9)]), agreement([box(0.9)], [box(0.9, HALF)]), agreement([], [])]
-    assert together(pairs).mean_iou == pytest.approx(0.8)
-    assert together(pairs).matched == 2
+    assert total_agreement(pairs).mean_iou == pytest.approx(0.8)
+    assert total_agreement(pairs).matched == 2

@@ -9,7 +9,7 @@ import pytest
 from cnn.quantisation.fidelity import heads_sqnr_db
 from host.vision.detection import IOU_THRESHOLD, THRESHOLD, Detection
 from systolic.evaluation.frames import Subject, compute_all
-from systolic.evaluation.quality import agreement, together
+from systolic.evaluation.quality import agreement, total_agreement
 from systolic.loading import load_model
 from systolic.model import Calibration, Model, quantise_model
 from systolic.pictures import network_inputs
@@ -53,9 +53,9 @@ def test_reconstruction_at_eight_bits_keeps_all_sure_boxes(shared: Path, network
     integers = quantise_model(network, Calibration(pictures, bits=8, reconstruct=True))
     subject = Subject(network.network, integers, network.fit, IOU_THRESHOLD)
     frames = compute_all(subject, pictures, 1, lambda _: None)
-    pairs = [(frame.floats.above(THRESHOLD), frame.integers.above(THRESHOLD)) for frame in frames]
+    pairs = [(frame.floats.above_threshold(THRESHOLD), frame.integers.above_threshold(THRESHOLD)) for frame in frames]
     assert sum(lone(floats, ours) for floats, ours in pairs) == 0
     assert sum(lone(ours, floats) for floats, ours in pairs) == 0
-    overall = together(agreement(floats, ours) for floats, ours in pairs)
+    overall = total_agreement(agreement(floats, ours) for floats, ours in pairs)
     assert overall.matched > 30
     assert overall.mean_iou > 0.97

@@ -42,7 +42,7 @@ class VendorOptions:
             )
 
 
-def settle(design: Path, options: VendorOptions, progress: Progress = silent) -> VendorReport:
+def compare_design(design: Path, options: VendorOptions, progress: Progress = silent) -> VendorReport:
     """Compare what a design declares and estimates with the vendor's reports in a folder.
 
     Raises:
