@@ -17,7 +17,7 @@ def of(*accesses: Access) -> Dependences:
         for index, access in enumerate(accesses)
     ]
     loop: Any = SimpleNamespace(operations=operations, carried=(), steps={})
-    ports: Any = SimpleNamespace(apart=lambda one, other: False)
+    ports: Any = SimpleNamespace(in_different_partitions=lambda one, other: False)
     return Dependences(loop, ports)
 
 

@@ -128,7 +128,7 @@ def test_turn_after_the_time_limit_is_refused() -> None:
 
 def driver() -> tuple[StreamingDriver, list[str]]:
     """Return a driver, and the list to which its channel adds each sent packet."""
-    board = SimpleNamespace(timeout_s=0.01, broken="", check_whole=lambda: None, at_work=contextlib.nullcontext)
+    board = SimpleNamespace(timeout_s=0.01, broken="", check_whole=lambda: None, running=contextlib.nullcontext)
     made, log = StreamingDriver(board, parse_manifest(pipelines.manifest(), "manifest.json")), list[str]()  # type: ignore[arg-type]
     noted = SimpleNamespace(send=lambda sent: log.append("sent"), receive=lambda _: None, finish=lambda _: None)
     made._channel = noted  # type: ignore[assignment]
@@ -375,7 +375,7 @@ def fabric(run: Callable[..., Any]) -> StreamingFabric:
     """Return a fabric without DDR. ``run`` replaces the function of its library; an address is its own content."""
     made = StreamingFabric.__new__(StreamingFabric)
     made._manifest = of_style(StreamingManifest, parse_manifest(pipelines.manifest(), "manifest.json"))
-    made._board = SimpleNamespace(memory=SimpleNamespace(rest=lambda address: address))
+    made._board = SimpleNamespace(memory=SimpleNamespace(to_buffer_end=lambda address: address))
     made._library = SimpleNamespace(run=run)  # type: ignore[assignment]
     return made
 
