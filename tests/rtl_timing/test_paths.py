@@ -142,7 +142,7 @@ def test_each_file_has_its_slowest_path(delays: DelayTable) -> None:
         replace(register("far", 12, 21), source="short.sv:6"),
         replace(register("unknown", 12, 22), source=""),
     )  # fmt: skip
-    paths = TimingGraph(joined({"top": design}, "top"), delays).slowest_of_files()
+    paths = TimingGraph(flattened({"top": design}, "top"), delays).slowest_of_files()
     assert [(path.steps[-1].source, path.levels) for path in paths] == [("short.sv:6", 2)]
 
 
@@ -162,7 +162,7 @@ def test_dsp_without_a_register_in_its_middle_is_a_path(delays: DelayTable) -> N
 
     def paths(**registers: str) -> list[float]:
         dsp = Cell("dsp", "DSP48E2", "mac.sv:7", registers, pins, frozenset({"P"}))
-        return [path.ns for path in TimingGraph(joined({"top": module(dsp)}, "top"), delays).slowest(1)]
+        return [path.ns for path in TimingGraph(flattened({"top": module(dsp)}, "top"), delays).slowest(1)]
 
     assert paths() == []
     assert paths(MREG="0") == [pytest.approx(0.263 + 0.737 + 0.059 + 0.699)]

@@ -14,7 +14,7 @@ from rtl_templates.sources import TOP
 from rtl_timing.covering import covered
 from rtl_timing.delays import delay_table
 from rtl_timing.elaboration import Unit, elaborated, units
-from rtl_timing.netlist import joined
+from rtl_timing.netlist import flattened
 from rtl_timing.paths import TimingGraph, TimingPath
 from rtl_timing.synthesis import Module, synthesised
 from systolic.execution.verilate import modules
@@ -87,7 +87,7 @@ def units_of(folder: Path) -> tuple[Unit, ...]:
 
 
 def slowest_of_files(mapped: Mapping[str, Module], top: str) -> dict[str, TimingPath]:
-    paths = TimingGraph(joined(mapped, top), DELAYS).slowest_of_files()
+    paths = TimingGraph(flattened(mapped, top), DELAYS).slowest_of_files()
     return {path.steps[-1].source.partition(":")[0]: path for path in paths}
 
 
