@@ -10,7 +10,7 @@ from functools import cache
 
 from boards.facts import Clock, Pll
 
-LARGEST_DIVISOR = 63
+MAX_DIVISOR = 63
 """Both dividers after a PLL have 6 bits."""
 
 
@@ -32,8 +32,8 @@ def clocks_up_to(plls: tuple[Pll, ...], limit_mhz: float) -> tuple[Clock, ...]:
 def _divisor_pairs() -> list[tuple[int, int]]:
     """Return one pair for each product of two 6-bit divisors: the pair with the smallest second divisor."""
     pairs: dict[int, tuple[int, int]] = {}
-    for divisor1 in range(1, LARGEST_DIVISOR + 1):
-        for divisor0 in range(1, LARGEST_DIVISOR + 1):
+    for divisor1 in range(1, MAX_DIVISOR + 1):
+        for divisor0 in range(1, MAX_DIVISOR + 1):
             pairs.setdefault(divisor0 * divisor1, (divisor0, divisor1))
     return list(pairs.values())
 

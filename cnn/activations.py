@@ -71,7 +71,7 @@ class Function:
     defaults: tuple[float, ...] = ()
 
 
-MOST_POWER = 88.0
+MAX_POWER = 88.0
 """The greatest input of ``exp``: the largest integer whose power of e is finite in float32."""
 
 
@@ -158,7 +158,7 @@ _OWN: Mapping[str, Function] = {
     "clip": Function(np.clip, (0.0, 1.0)),
     "elu": Function(_elu, (1.0,)),
     "erf": Function(_error_function),
-    "exp": Function(lambda x: np.exp(np.minimum(x, MOST_POWER))),
+    "exp": Function(lambda x: np.exp(np.minimum(x, MAX_POWER))),
     "gelu": Function(_gelu),
     "gelu_tanh": Function(_gelu_by_tanh),
     "hard_mish": Function(_hard_mish),

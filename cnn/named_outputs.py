@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-MOST_OUTPUTS = 256
+MAX_OUTPUTS = 256
 """The most outputs of one file."""
 
 MAP, RESHAPE, TRANSPOSE, CONCAT = "map", "reshape", "transpose", "concat"

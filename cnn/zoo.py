@@ -27,7 +27,7 @@ from cnn.ops import BatchNorm, Convolution, Dense
 MODELS = Path(__file__).parent / "models"
 LABELS_OF = dict.fromkeys(("yolov3-tiny", "yolov4-tiny", "yolo-fastest"), "tiny-yolov2-coco")
 """Networks without a labels file, and the network whose labels they use."""
-LARGEST_SEED = (1 << 64) - 1
+MAX_SEED = (1 << 64) - 1
 _HALF = 127  # a weight is the sum of two integers in −127…127, whose triangular distribution is almost normal
 
 
@@ -143,8 +143,8 @@ def seeded(seed: int) -> WeightSource:
     Raises:
         RangeError: The seed is outside 0…2^64 − 1.
     """
-    if not 0 <= seed <= LARGEST_SEED:
-        raise RangeError("the seed", seed, 0, LARGEST_SEED, integer=True)
+    if not 0 <= seed <= MAX_SEED:
+        raise RangeError("the seed", seed, 0, MAX_SEED, integer=True)
 
     def source(network: Network) -> Network:
         random = np.random.Generator(np.random.PCG64(seed))

@@ -35,7 +35,7 @@ from host.vision.tensors import Tensors
 T = TypeVar("T")
 Self = TypeVar("Self", bound="Detector")
 Frame = Path | str | Pixels
-MOST_WORKERS = 64
+MAX_WORKERS = 64
 
 
 class Detector:
@@ -120,7 +120,7 @@ class Detector:
         Raises:
             FrameError: A frame failed. It is raised after the results of all earlier frames.
         """
-        whole_number("workers", workers, 1, MOST_WORKERS)
+        whole_number("workers", workers, 1, MAX_WORKERS)
         if verify_every is not None:
             whole_number("verify_every", verify_every, 1, 1 << 62)
         if isinstance(frames, (str, bytes, Path)) or not isinstance(frames, Iterable):

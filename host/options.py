@@ -10,9 +10,9 @@ from host.arguments import number, path, whole_number
 from host.vision.detection import IOU_THRESHOLD, THRESHOLD
 
 WAITS = ("poll", "interrupt")
-MOST_SETS = 16
-LONGEST_TIMEOUT_S = 1e6
-LARGEST_SCALE = 1e9
+MAX_SETS = 16
+MAX_TIMEOUT_S = 1e6
+MAX_SCALE = 1e9
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ class Options:
     def __post_init__(self) -> None:
         if self.wait not in WAITS:
             raise ChoiceError("wait", self.wait, WAITS)
-        whole_number("sets (batches in flight)", self.sets, 1, MOST_SETS)
+        whole_number("sets (batches in flight)", self.sets, 1, MAX_SETS)
         number("threshold", self.threshold, 1, zero=True)
         number("overlap", self.overlap, 1, zero=True)
         if self.library is not None:
             path("library", self.library)
         if self.timeout_s is not None:
-            number("timeout_s", self.timeout_s, LONGEST_TIMEOUT_S)
+            number("timeout_s", self.timeout_s, MAX_TIMEOUT_S)
         if self.time_scale is not None and self.time_scale != "fit":
-            number("time_scale, unless it is 'fit',", self.time_scale, LARGEST_SCALE)
+            number("time_scale, unless it is 'fit',", self.time_scale, MAX_SCALE)
 
     @staticmethod
     def checked(options: object) -> Options:

@@ -15,7 +15,7 @@ from boards.errors import (
     listed,
 )
 from boards.json_text import parse_json
-from scheduler.hardware.ddr import MOST_GBPS, DdrRate
+from scheduler.hardware.ddr import MAX_GBPS, DdrRate
 
 MAX_BYTES = 1 << 20
 """The maximum length of a file, in characters."""
@@ -58,7 +58,7 @@ DDR_SCHEMA: Mapping[str, Any] = {
     "required": ["gbps", "efficiency"],
     "additionalProperties": False,
     "properties": {
-        "gbps": {"type": "number", "exclusiveMinimum": 0, "maximum": MOST_GBPS},
+        "gbps": {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_GBPS},
         "efficiency": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
     },
 }

@@ -11,7 +11,7 @@ from cnn.maps import Padding, Shape
 from cnn.ops import BatchNorm, Convolution, Dense, Stored
 
 ITSELF = Stored(is_implied=True)
-MOST_IN_A_ROW = 1 << 12
+MAX_REORG_VALUES = 1 << 12
 """Limit for the values of a [reorg] with ``extra``, whose layer has a weight per pair of an input and an output."""
 
 
@@ -30,10 +30,10 @@ def lengthened(layers: DarknetLayers, section: Section) -> DarknetLayers:
 
     RangeError is raised if the row would be too long.
     """
-    values, extra = layers.shape.values, section.integer("extra", None, 1, MOST_IN_A_ROW)
+    values, extra = layers.shape.values, section.integer("extra", None, 1, MAX_REORG_VALUES)
     outputs = values + extra
-    if outputs > MOST_IN_A_ROW:
+    if outputs > MAX_REORG_VALUES:
         what = f"the number of values that extra={extra} of [reorg] puts in a row"
-        raise RangeError(what, outputs, high=MOST_IN_A_ROW, where=section.source_of("extra"))
+        raise RangeError(what, outputs, high=MAX_REORG_VALUES, where=section.source_of("extra"))
     op = Dense(np.eye(outputs, values, dtype=np.float32), np.zeros(outputs, np.float32), None, "linear", ITSELF)
     return layers.with_node(section, "flat", op, Shape(outputs, 1, 1))

@@ -16,8 +16,8 @@ from cnn.darknet.cfg import Section
 from cnn.darknet.graph import DarknetLayers
 from cnn.limits import MAX_CHANNELS
 from cnn.ops import (
-    MOST_BINS,
-    MOST_SCALE,
+    MAX_BINS,
+    MAX_SCALE,
     Activate,
     Cells,
     Detection,
@@ -30,8 +30,8 @@ from cnn.ops import (
 )
 
 COORDS = 4
-MOST_ANCHOR = 1_000_000
-MOST_TEMPERATURE = 1000.0
+MAX_ANCHOR = 1_000_000
+MAX_TEMPERATURE = 1000.0
 
 
 def softmax(layers: DarknetLayers, section: Section) -> DarknetLayers:
@@ -62,9 +62,9 @@ def _softmax(layers: DarknetLayers, section: Section) -> DarknetLayers:
 def _cooled(layers: DarknetLayers, section: Section) -> DarknetLayers:
     """Append a layer that divides all values by the softmax's option ``temperature``, unless that is 1."""
     temperature = section.number("temperature", 1.0)
-    if not 1 / MOST_TEMPERATURE <= temperature <= MOST_TEMPERATURE:
+    if not 1 / MAX_TEMPERATURE <= temperature <= MAX_TEMPERATURE:
         what, where = section.name_of("temperature"), section.source_of("temperature")
-        raise RangeError(what, temperature, 1 / MOST_TEMPERATURE, MOST_TEMPERATURE, where=where)
+        raise RangeError(what, temperature, 1 / MAX_TEMPERATURE, MAX_TEMPERATURE, where=where)
     if temperature == 1:
         return layers
     return layers.with_node(section, "affine", Activate("affine", (1 / temperature, 0.0)), layers.shape)
@@ -83,7 +83,7 @@ def cells(layers: DarknetLayers, section: Section) -> DarknetLayers:
         value = section.integer(key, default, 0, 99)
         if value != required:
             raise RangeError(section.name_of(key), value, required, required, where=section.source_of(key))
-    side, boxes = section.integer("side", 7, 1, MOST_BINS), section.integer("num", 1, 1, 1024)
+    side, boxes = section.integer("side", 7, 1, MAX_BINS), section.integer("num", 1, 1, 1024)
     classes = section.integer("classes", 1, 1, MAX_CHANNELS)
     op = Cells(((1.0, 1.0),) * boxes, classes, False, COORDS, bins=side)
     if str(layers.shape) != f"{op.channels}×1×1":
@@ -110,9 +110,9 @@ def yolo(layers: DarknetLayers, section: Section, kind: type[Detection] = Yolo) 
         if not 0 <= number < len(anchors):
             raise RangeError(section.name_of("mask"), number, 0, len(anchors) - 1, where=section.source_of("mask"))
     scale = section.number("scale_x_y", 1.0)
-    if not 0 < scale <= MOST_SCALE:
+    if not 0 < scale <= MAX_SCALE:
         what, where = section.name_of("scale_x_y"), section.source_of("scale_x_y")
-        raise RangeError(what, scale, 0, MOST_SCALE, exclusive=True, where=where)
+        raise RangeError(what, scale, 0, MAX_SCALE, exclusive=True, where=where)
     masked = tuple(anchors[i] for i in mask)
     if section.integer("new_coords", 0, 0, 1):
         layers = _without_logistic(layers, section)
@@ -140,8 +140,8 @@ def _anchors(section: Section) -> tuple[tuple[float, float], ...]:
         what = f"the number of sides of num={count} anchors, width and height of each,"
         raise MismatchError(what, len(values), 2 * count, where=where)
     for value in values:
-        if not 0 < value < MOST_ANCHOR:
-            raise InvalidValueError("a side of an anchor", value, f"above 0 and below {MOST_ANCHOR:,}", where=where)
+        if not 0 < value < MAX_ANCHOR:
+            raise InvalidValueError("a side of an anchor", value, f"above 0 and below {MAX_ANCHOR:,}", where=where)
     return tuple(zip(values[0::2], values[1::2], strict=True))
 
 

@@ -327,7 +327,7 @@ def _joined(layers: DarknetLayers, section: Section, indices: tuple[int, ...]) -
 
 
 def _reorg(layers: DarknetLayers, section: Section) -> DarknetLayers:
-    if section.integer("extra", 0, 0, fixed.MOST_IN_A_ROW):
+    if section.integer("extra", 0, 0, fixed.MAX_REORG_VALUES):
         return fixed.lengthened(layers, section)
     return _reorganised(layers, section, "darknet")
 

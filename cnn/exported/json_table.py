@@ -8,7 +8,7 @@ from boards.errors import InvalidValueError
 from boards.table import Table
 from cnn.network import is_label
 
-MOST_LABELS = 10_000
+MAX_LABELS = 10_000
 
 
 class JsonTable(Table):
@@ -26,7 +26,7 @@ class JsonTable(Table):
     def labels(self) -> tuple[str, ...]:
         """Return the class names in the JSON object's list "labels", at most 10 000; () if it has none."""
         listed = self.get("labels", list, [])
-        if len(listed) > MOST_LABELS or not all(is_label(label) for label in listed):
-            required = f"at most {MOST_LABELS:,} texts, one for each class"
+        if len(listed) > MAX_LABELS or not all(is_label(label) for label in listed):
+            required = f"at most {MAX_LABELS:,} texts, one for each class"
             raise InvalidValueError("'labels'", listed, required, where=self.source)
         return tuple(listed)

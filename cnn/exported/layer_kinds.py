@@ -16,7 +16,7 @@ from cnn.exported.json_table import JsonTable
 from cnn.exported.topology import Kernel, LayerOp, Sum
 from cnn.maps import Padding, Shape
 from cnn.ops import (
-    MOST_SCALE,
+    MAX_SCALE,
     AveragePool,
     Concat,
     Detection,
@@ -37,7 +37,7 @@ from cnn.ops.windows import window_shape
 SIDE_LIMIT = 1 << 16
 WEIGHT_LIMIT = 1 << 26
 """The most weights of one kernel."""
-MOST_EXTRA_BITS = 16
+MAX_EXTRA_BITS = 16
 REQUANTISERS = ("multiply_shift", "thresholds", "given_multiply_shift", "given_thresholds")
 JOINS = ("concat", "add")
 """The kinds of layers that may read several others."""
@@ -92,7 +92,7 @@ def _activation(table: JsonTable) -> dict[str, Any]:
         "output_bits": table.integer("output_bits", 1, 8 if name == "unit" else 2),
         "activation": name,
         "requantise": table.choice("requantise", REQUANTISERS, None) if table.has("requantise") else None,
-        "extra_bits": table.integer("extra_bits", 0, MOST_EXTRA_BITS) if table.has("extra_bits") else None,
+        "extra_bits": table.integer("extra_bits", 0, MAX_EXTRA_BITS) if table.has("extra_bits") else None,
         "bias": table.get("bias", bool, False),
     }
 
@@ -197,7 +197,7 @@ def _region(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Sha
 
 
 def _yolo(table: JsonTable, shapes: list[Shape], _: int) -> tuple[LayerOp, Shape]:
-    return _head(table, shapes[0], Yolo, scale_xy=table.number("scale_xy", 1e-3, MOST_SCALE, 1.0))
+    return _head(table, shapes[0], Yolo, scale_xy=table.number("scale_xy", 1e-3, MAX_SCALE, 1.0))
 
 
 def _head(

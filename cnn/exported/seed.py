@@ -19,7 +19,7 @@ from cnn.exported.topology import Kernel, Sum, Topology, TopologyLayer
 from cnn.maps import FloatArray
 from cnn.ops import AveragePool, MaxPool
 
-LARGEST_SEED = (1 << 64) - 1
+MAX_SEED = (1 << 64) - 1
 _HALF = 127  # a weight is the sum of two integers of −127…127: a triangular distribution, close to a normal one
 # Mean and spread of values. A picture's values vary as much as a layer's, but neighbouring values are alike.
 _PICTURE, _UNIT, _SIGN, _TERNARY = (0.45, 0.12), (0.33, 0.3), (0.0, 1.0), (0.0, 0.75)
@@ -30,8 +30,8 @@ Random = np.random.Generator
 
 def seeded_arrays(topology: Topology, seed: int) -> dict[str, FloatArray]:
     """Return random float arrays for a topology, by name, from a seed of 0…2^64 − 1; RangeError for another seed."""
-    if not 0 <= seed <= LARGEST_SEED:
-        raise RangeError("the seed", seed, 0, LARGEST_SEED, integer=True)
+    if not 0 <= seed <= MAX_SEED:
+        raise RangeError("the seed", seed, 0, MAX_SEED, integer=True)
     random = np.random.Generator(np.random.PCG64(seed))
     arrays: dict[str, FloatArray] = {}
     for layer, kernel in topology.kernels:

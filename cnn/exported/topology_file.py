@@ -18,16 +18,16 @@ from boards.table import is_number
 from cnn.darknet.cfg import file_label, read_text
 from cnn.darknet.files import identifier
 from cnn.exported.json_table import JsonTable
-from cnn.exported.layer_kinds import JOINS, KINDS, MOST_EXTRA_BITS, REQUANTISERS, SIDE_LIMIT
+from cnn.exported.layer_kinds import JOINS, KINDS, MAX_EXTRA_BITS, REQUANTISERS, SIDE_LIMIT
 from cnn.exported.topology import Ending, Kernel, Topology, TopologyLayer
 from cnn.maps import Shape
 
 FORMAT = "systolic exported network 1"
 TEXT_LIMIT = 1 << 20
 LAYER_LIMIT = 1000
-MOST_CHANNELS = 64
+MAX_CHANNELS = 64
 """The most channels of a picture."""
-LEAST_STD = 0.01
+MIN_STD = 0.01
 MAP_LIMIT = 1 << 28
 """The most values of one map."""
 FITS = ("plain", "letterbox", "smooth")
@@ -57,7 +57,7 @@ def parse_topology(text: str, file: str) -> Topology:
         name=identifier(table.text("name")),
         input=shape,
         order=order,
-        extra_bits=table.integer("extra_bits", 0, MOST_EXTRA_BITS, 8),
+        extra_bits=table.integer("extra_bits", 0, MAX_EXTRA_BITS, 8),
         epsilon=norm.number("epsilon", 0.0, 1.0, 1e-5),
         epsilon_of=norm.choice("added_to", ("root", "variance"), "variance"),
         requantise=table.choice("requantise", REQUANTISERS, "multiply_shift"),
@@ -76,14 +76,14 @@ def _input(table: JsonTable) -> tuple[Shape, str, tuple[float, ...], float]:
     """Return the input image's shape, its channel order in training, and the mean and standard deviation of pixels."""
     picture = JsonTable(table.get("input", dict), f"{table.source}: input")
     sides = (
-        picture.integer("channels", 1, MOST_CHANNELS, 3),
+        picture.integer("channels", 1, MAX_CHANNELS, 3),
         *(picture.integer(key, 1, 8192) for key in ("height", "width")),
     )
     order = picture.choice("order", ("RGB", "BGR"), "RGB")
     shape = Shape(*sides)
     mean, stds = (_of_channels(picture, key, shape.channels, default) for key, default in (("mean", 0.0), ("std", 1.0)))
-    if min(stds) < LEAST_STD or len(set(stds)) > 1:
-        required = f"one number of {LEAST_STD:g}…1 for all channels, because integer weights cannot scale each channel"
+    if min(stds) < MIN_STD or len(set(stds)) > 1:
+        required = f"one number of {MIN_STD:g}…1 for all channels, because integer weights cannot scale each channel"
         raise InvalidValueError("'std'", list(stds), required, where=picture.source, remedy="train with one number")
     picture.finish()
     return shape, order, mean, stds[0]

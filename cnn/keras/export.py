@@ -30,7 +30,7 @@ from cnn.onnx.file import load_onnx
 from cnn.onnx.graph import named, require
 from cnn.onnx.operators import INSTEAD
 
-LONGEST_NAME = 60
+MAX_NAME_LENGTH = 60
 FLATTENED = "its input is flattened, and only a Dense reads a flattened map"
 AUGMENTED = ("Brightness", "Contrast", "Flip", "Rotation", "Shear", "Translation", "Zoom")
 """The ends of the names of the Random… layers, which change images only during training."""
@@ -62,7 +62,7 @@ def write_model(model: Any, folder: Path) -> Path:
         InvalidValueError: It has several inputs, or an input with an open shape.
         SeveralFaultsError: Layers cannot become operators; it holds an error for each of them.
     """
-    label = cut(identifier(model.name), LONGEST_NAME)
+    label = cut(identifier(model.name), MAX_NAME_LENGTH)
     inner = getattr(model, "_functional", None) or model
     if not hasattr(inner, "_nodes_by_depth"):
         reason, remedy = "it has no graph of layers", "build it as Sequential (with an Input) or Functional"

@@ -122,7 +122,7 @@ CLEAR = 0.4
 """Limit for the distance between a table position and the middle of its entry. An entry is 1 wide, so that rounding of
 floats cannot select another entry."""
 
-MOST_BITS = 16
+MAX_BITS = 16
 """Limit for the bits of integers that are looked up in a table."""
 
 
@@ -131,8 +131,8 @@ def looked_up(layers: Layers, operation: OnnxOperation) -> Layers:
     source, values = layers.map(operation), layers.constant(operation, 3)
     type_, node = layers.type_of(source.node), layers.nodes[source.node]
     if type_ is None:
-        raise RefusedError(f"a table is looked up by integers of at most {MOST_BITS} bits; a Quant must be before it")
-    require(type_.datatype.bits <= MOST_BITS, RangeError("bits of its input", type_.datatype.bits, high=MOST_BITS))
+        raise RefusedError(f"a table is looked up by integers of at most {MAX_BITS} bits; a Quant must be before it")
+    require(type_.datatype.bits <= MAX_BITS, RangeError("bits of its input", type_.datatype.bits, high=MAX_BITS))
     x = (np.arange(type_.datatype.low, type_.datatype.high + 1) - type_.zero_point) * type_.scale
     places = x / layers.scalar(operation, 1) + layers.scalar(operation, 2)
     index = np.floor(places)

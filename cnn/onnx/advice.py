@@ -19,7 +19,7 @@ from cnn.onnx.heads import NamedHead, recognised
 from cnn.onnx.layers import NO_PADDING, Layers, Map
 from cnn.ops import Activate, Add, AveragePool, Convolution, Dense, MaxPool, Multiply
 
-MOST_ENDS = 12
+MAX_ENDS = 12
 """Limit for the tensors of a suggested cut."""
 
 Check = Callable[[Network], None]
@@ -46,7 +46,7 @@ def advice(
     mapped = [operation for operation in graph.operations if maps.issuperset(filter(None, operation.outputs))]
     given = {name for name in maps.intersection(tensors) if len(name) <= MAX_VALUE_LENGTH and name.isprintable()}
     for candidate in _candidates(graph, mapped, maps, heads):
-        names = [name for name in candidate if name in given][:MOST_ENDS]
+        names = [name for name in candidate if name in given][:MAX_ENDS]
         names = names if _maps(layers, names, check) else [name for name in names if _maps(layers, [name], check)]
         if _maps(layers, names, check):
             count = len(needed(graph.operations, names))

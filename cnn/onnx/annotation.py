@@ -30,7 +30,7 @@ DATATYPE = "finn_datatype"
 SCALE_KEYS = frozenset({"SCALE_TENSOR", "ZERO_POINT_TENSOR"})
 """The keys by which ONNX itself names a tensor's scale and zero point."""
 
-MOST_BITS = 64
+MAX_BITS = 64
 NEAR = 1e-5
 """Limit for the relative error of a quotient of two floats that is taken as an integer."""
 
@@ -94,11 +94,11 @@ def parse(text: str, subject: str) -> Annotation | None:
         return None
     if match := _WHOLE.fullmatch(text):
         bits, signed = int(match[2]), not match[1]
-        if bits <= MOST_BITS:
+        if bits <= MAX_BITS:
             return Annotation(text, -(1 << bits >> 1) if signed else 0, (1 << (bits - signed)) - 1)
     if match := _FIXED.fullmatch(text):
         bits, whole = int(match[1]), int(match[2])
-        if 1 <= bits <= MOST_BITS and whole < bits:
+        if 1 <= bits <= MAX_BITS and whole < bits:
             return Annotation(text, -(1 << bits >> 1), (1 << (bits - 1)) - 1, 2.0 ** (whole - bits))
     raise InvalidValueError(f"the datatype that {subject} is annotated with", text, _KNOWN)
 

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-MOST_PARTS = 16
+MAX_PARTS = 16
 """Limit for the digits of a map. Views split digits, so their number grows."""
 
 
@@ -56,7 +56,7 @@ class Moves:
                 number = moves.order[place] if moved else place
                 part = moves.parts[number]
                 if left % part:
-                    if part % left or len(moves.parts) >= MOST_PARTS:
+                    if part % left or len(moves.parts) >= MAX_PARTS:
                         return None
                     moves, part = moves.divided(number, left), left
                 left //= part

@@ -43,7 +43,7 @@ from cnn.onnx.graph import Array, Graph, OnnxOperation
 # Functions may call each other, so a small file can expand to very many operators. The number of operators is therefore
 # computed and checked before any call is expanded.
 
-MOST_FUNCTIONS = 1 << 10
+MAX_FUNCTIONS = 1 << 10
 DEEPEST = 32
 """Limit for the depth of nested function calls."""
 
@@ -65,8 +65,8 @@ def inlined(model: Any, operations: int, size: int, label: str) -> Any:
         DamagedFileError: A call does not fit its function, or a function calls itself.
         UnsupportedError: A function has another opset than the model.
     """
-    if len(model.functions) > MOST_FUNCTIONS:
-        raise RangeError("the number of functions", len(model.functions), high=MOST_FUNCTIONS, where=label)
+    if len(model.functions) > MAX_FUNCTIONS:
+        raise RangeError("the number of functions", len(model.functions), high=MAX_FUNCTIONS, where=label)
     functions = {_key(function, function.name): function for function in model.functions}
     sizes: dict[Key, tuple[int, int]] = {}
     count, length = _size_of(model.graph.node, functions, sizes, (), label)
@@ -149,16 +149,16 @@ def _with_inner(nodes: Any) -> Iterator[Any]:
                 waiting.extend(graph.node)
 
 
-LARGEST_FILE = 4 * MAX_WEIGHTS + (1 << 26)
+MAX_FILE_BYTES = 4 * MAX_WEIGHTS + (1 << 26)
 """Limit for the bytes of a file: the float32 weights of the largest network and 64 MiB more."""
 
-MOST_OPERATIONS = 1 << 13
+MAX_OPERATIONS = 1 << 13
 """Limit for the operations of a graph. Exporters write many that only compute shapes."""
 
-MOST_EDGES = 1 << 16
+MAX_EDGES = 1 << 16
 """Limit for the inputs and outputs of all operations of a graph, and for its initialisers."""
 
-MOST_SHARED = 1 << 26
+MAX_SHARED = 1 << 26
 """Limit for the bytes that reading may add by using a part of a file several times.
 
 It applies to tensors that share a part of an external data file, and to functions that are called several times."""
@@ -224,7 +224,7 @@ def graph_of(model: Any, label: str, whole: bool = False) -> Graph:
     read = needed(operations, outputs)
     last, onnx_type = _why_last(model, read, label), source.type.tensor_type.elem_type
     _check_once(operations, (source.name, *constants), label)
-    annotations = annotations_of(model.graph.quantization_annotation, MOST_EDGES, label)
+    annotations = annotations_of(model.graph.quantization_annotation, MAX_EDGES, label)
     check_constants(annotations, constants, label)
     said, lowest = annotations.get(source.name), _lowest(onnx_type, source.name, label)
     of_floats = said if lowest is None else None
@@ -298,7 +298,7 @@ def parsed(data: bytes, label: str) -> Any:
     _check_counts(model.graph, label)
     _check_names(model.graph, label)
     if model.functions:
-        model = inlined(model, MOST_OPERATIONS, len(data) + MOST_SHARED, label)
+        model = inlined(model, MAX_OPERATIONS, len(data) + MAX_SHARED, label)
         _check_counts(model.graph, label)
     return model
 
@@ -322,9 +322,9 @@ def _check_names(graph: Any, label: str) -> None:
 def _check_counts(graph: Any, label: str) -> None:
     edges = sum(len(node.input) + len(node.output) for node in graph.node)
     for count, limit, subject in (
-        (len(graph.node), MOST_OPERATIONS, "operations"),
-        (edges, MOST_EDGES, "inputs and outputs of operations"),
-        (len(graph.initializer), MOST_EDGES, "initialisers"),
+        (len(graph.node), MAX_OPERATIONS, "operations"),
+        (edges, MAX_EDGES, "inputs and outputs of operations"),
+        (len(graph.initializer), MAX_EDGES, "initialisers"),
     ):
         if count > limit:
             raise RangeError(f"the number of {subject}", count, high=limit, where=label)
@@ -335,8 +335,8 @@ def _bytes(path: Path) -> bytes:
         if not path.is_file():
             reason = "is a folder or a device" if path.exists() else "does not exist"
             raise FileAccessError(str(path), reason, "network file")
-        if path.stat().st_size > LARGEST_FILE:
-            raise RangeError("the file's size in bytes", path.stat().st_size, high=LARGEST_FILE, where=str(path))
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise RangeError("the file's size in bytes", path.stat().st_size, high=MAX_FILE_BYTES, where=str(path))
         return path.read_bytes()
     except OSError as error:
         raise FileAccessError(str(path), f"cannot be read: {error.strerror or error}", "network file") from error
@@ -367,11 +367,11 @@ def _load_external_data(onnx: Any, model: Any, path: Path) -> None:
     """Read the external data of all initialisers into the model."""
     outside = [tensor for tensor in model.graph.initializer if tensor.data_location == onnx.TensorProto.EXTERNAL]
     places = [_place(onnx, tensor, path) for tensor in outside]
-    most = sum(file.stat().st_size for file in {place.file for place in places}) + MOST_SHARED
+    most = sum(file.stat().st_size for file in {place.file for place in places}) + MAX_SHARED
     total = sum(place.count for place in places)
-    if total > min(most, LARGEST_FILE):
+    if total > min(most, MAX_FILE_BYTES):
         subject = "the number of bytes of its tensors in data files"
-        raise RangeError(subject, total, high=min(most, LARGEST_FILE), where=file_label(path))
+        raise RangeError(subject, total, high=min(most, MAX_FILE_BYTES), where=file_label(path))
     for place in places:
         with place.file.open("rb") as data:
             data.seek(place.start)

@@ -15,7 +15,7 @@ from cnn.onnx.annotation import Annotation
 
 Array: TypeAlias = npt.NDArray[Any]
 
-MOST_NUMBERS = 64
+MAX_NUMBERS = 64
 """The greatest number of axes, pads or sides."""
 
 
@@ -143,8 +143,8 @@ def whole_numbers(array: Array) -> tuple[int, ...]:
 
     Raises:
         ShapeError: The constant does not hold integers.
-        RangeError: It has more than MOST_NUMBERS values.
+        RangeError: It has more than MAX_NUMBERS values.
     """
     require(array.dtype.kind in "iu", ShapeError("a constant of axes, sides or pads", array.dtype.name, "integers"))
-    require(array.size <= MOST_NUMBERS, RangeError("the number of axes, sides or pads", array.size, 0, MOST_NUMBERS))
+    require(array.size <= MAX_NUMBERS, RangeError("the number of axes, sides or pads", array.size, 0, MAX_NUMBERS))
     return tuple(int(value) for value in np.asarray(array).ravel())

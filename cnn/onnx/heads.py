@@ -32,13 +32,13 @@ from cnn.maps import Shape
 from cnn.network import Node
 from cnn.onnx.graph import Graph, OnnxOperation
 from cnn.onnx.layers import NO_PADDING, Layers, Map
-from cnn.ops import HEADS, MOST_BINS, MOST_SCALE, Detection
+from cnn.ops import HEADS, MAX_BINS, MAX_SCALE, Detection
 from cnn.quantized import QNode
 
 METADATA = "systolic.heads"
 TEXT_LIMIT = 1 << 20
-MOST_HEADS = 64
-MOST_TENSORS = 8
+MAX_HEADS = 64
+MAX_TENSORS = 8
 """Limit for the tensors that one head reads."""
 COORDS = 4
 """Coordinates of a box."""
@@ -74,24 +74,24 @@ def parse_heads(text: str, file: str) -> tuple[NamedHead, ...]:
     table = JsonTable(parse_json(text, file), file)
     entries = table.get("heads", list)
     table.finish()
-    if not 1 <= len(entries) <= MOST_HEADS:
-        raise RangeError("the number of 'heads'", len(entries), 1, MOST_HEADS, where=file)
+    if not 1 <= len(entries) <= MAX_HEADS:
+        raise RangeError("the number of 'heads'", len(entries), 1, MAX_HEADS, where=file)
     return tuple(_head(JsonTable(entry, f"{file}: head {number}")) for number, entry in enumerate(entries, 1))
 
 
 def _head(table: JsonTable) -> NamedHead:
     kind = table.choice("kind", tuple(HEADS), None)
     tensors = table.get("tensors", list)
-    if not (1 <= len(tensors) <= MOST_TENSORS and all(isinstance(name, str) and name for name in tensors)):
-        raise InvalidValueError("'tensors'", tensors, f"a list of 1 to {MOST_TENSORS} names", where=table.source)
+    if not (1 <= len(tensors) <= MAX_TENSORS and all(isinstance(name, str) and name for name in tensors)):
+        raise InvalidValueError("'tensors'", tensors, f"a list of 1 to {MAX_TENSORS} names", where=table.source)
     head = NamedHead(
         kind,
         tuple(tensors),
         table.integer("classes", 0, MAX_CHANNELS, 0),
         _anchors(table, kind),
         table.get("softmax", bool, False),
-        table.number("scale_xy", 1e-3, MOST_SCALE, 1.0),
-        table.integer("bins", 1, MOST_BINS, 1),
+        table.number("scale_xy", 1e-3, MAX_SCALE, 1.0),
+        table.integer("bins", 1, MAX_BINS, 1),
     )
     table.finish()
     return head
@@ -127,7 +127,7 @@ def named_heads(nodes: Sequence[Node | QNode], names: Sequence[str]) -> tuple[Na
     heads = []
     for node in nodes:
         op = node.op
-        if isinstance(op, Detection) and not op.bias and op.coords == COORDS and len(node.inputs) <= MOST_TENSORS:
+        if isinstance(op, Detection) and not op.bias and op.coords == COORDS and len(node.inputs) <= MAX_TENSORS:
             tensors = tuple(names[i] for i in node.inputs)
             heads.append(NamedHead(op.kind, tensors, op.classes, op.anchors, op.softmax, op.scale_xy, op.bins))
     return tuple(heads)
@@ -244,7 +244,7 @@ _VIEWS = ("Softmax", "Transpose", "Reshape", "Split", "Slice")
 def _expectation(operation: OnnxOperation, constants: Mapping[str, Any]) -> int:
     """Return the bins of the distribution whose mean a Conv with weights 0, 1, 2 … computes; 0 for other operations."""
     weights = constants.get(operation.inputs[1]) if operation.kind == "Conv" and len(operation.inputs) > 1 else None
-    if weights is None or weights.ndim != 4 or not 2 <= weights.size <= MOST_BINS:
+    if weights is None or weights.ndim != 4 or not 2 <= weights.size <= MAX_BINS:
         return 0
     counted = weights.shape[1] == weights.size and np.array_equal(weights.ravel(), np.arange(weights.size))
     return int(weights.size) if counted else 0

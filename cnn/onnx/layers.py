@@ -27,10 +27,10 @@ NUMBERS = frozenset("biufV")
 
 LAST = "its input has the channels last; a Transpose must move them to the front first"
 
-MOST_WORKED_OUT, EACH_WORKED_OUT = 1 << 27, 5
+MAX_WORKED_OUT, EACH_WORKED_OUT = 1 << 27, 5
 """Limit for the bytes of arrays that are computed from constants while a file is read.
 
-The limit is MOST_WORKED_OUT bytes plus EACH_WORKED_OUT times the size of the file's constants. The second term is for
+The limit is MAX_WORKED_OUT bytes plus EACH_WORKED_OUT times the size of the file's constants. The second term is for
 constants that are converted from integers to floats, or transposed."""
 
 
@@ -149,7 +149,7 @@ class Layers:
     values: Mapping[str, Value]
     readers: Mapping[str, int]
     opset: int
-    left: int = MOST_WORKED_OUT
+    left: int = MAX_WORKED_OUT
     lowest: int | None = None
     batch: int = 1
     marks: Mapping[int, Mark] = field(default_factory=dict)

@@ -24,7 +24,7 @@ from cnn.darknet.cfg import file_label
 from cnn.darknet.files import identifier
 from cnn.extending.registry import Registry
 from cnn.limits import MAX_MAPS, MAX_WEIGHTS
-from cnn.named_outputs import MOST_OUTPUTS, NamedOutput, OutputStep
+from cnn.named_outputs import MAX_OUTPUTS, NamedOutput, OutputStep
 from cnn.network import Network, Node
 from cnn.onnx import channels_last, shapes
 from cnn.onnx.advice import Check, advice
@@ -46,7 +46,7 @@ from cnn.onnx.inputs import (
 )
 from cnn.onnx.layers import (
     EACH_WORKED_OUT,
-    MOST_WORKED_OUT,
+    MAX_WORKED_OUT,
     NO_PADDING,
     Layers,
     Map,
@@ -294,7 +294,7 @@ def _walked(graph: Graph, label: str, picture: InputView, settled_input: bool = 
     integers, may_differ = graph.lowest is not None, not settled_input and is_open(graph.shape)
     source = Node("input", Input(), (), picture.shape, f"{label}: input {shown(graph.input)}")
     values = {graph.input: Map(0, graph.shape, last=picture.last, integers=integers)}
-    left = EACH_WORKED_OUT * sum(array.nbytes for array in graph.constants.values()) + MOST_WORKED_OUT
+    left = EACH_WORKED_OUT * sum(array.nbytes for array in graph.constants.values()) + MAX_WORKED_OUT
     layers = Layers(
         label, (source,), graph.constants, values, graph.readers, graph.opset, left, graph.lowest, graph.batch
     )
@@ -472,8 +472,8 @@ def _with_ends(graph: Graph, layers: Layers) -> tuple[Layers, tuple[NamedOutput,
         RangeError: The file has too many outputs.
         InvalidValueError: No layer computes an output.
     """
-    if len(set(graph.outputs)) > MOST_OUTPUTS:
-        raise RangeError("the number of outputs", len(graph.outputs), 1, MOST_OUTPUTS, where=layers.label)
+    if len(set(graph.outputs)) > MAX_OUTPUTS:
+        raise RangeError("the number of outputs", len(graph.outputs), 1, MAX_OUTPUTS, where=layers.label)
     read = {i for node in layers.nodes for i in node.inputs}
     ends: dict[int, int] = {}
     outputs = []

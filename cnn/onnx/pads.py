@@ -26,7 +26,7 @@ from cnn.ops.moving import most_repeated
 MODES = ("constant", *PAD_MODES)
 """The modes that a Pad may have."""
 
-MOST_COPIES = 64
+MAX_COPIES = 64
 """Limit for the copies of the map in one Pad layer. The scheduler makes one copy per combination of a repeated row and
 a repeated column (scheduler/systolic)."""
 
@@ -99,7 +99,7 @@ def _repeated(layers: Layers, name: str, mode: str) -> Layers:
 def _padding_steps(around: Padding, mode: str) -> tuple[Padding, ...]:
     """Return the padding of each layer of a Pad: all sides in one or, to limit copies, rows before columns."""
     rows, columns = around.top + around.bottom, around.left + around.right
-    if mode == "wrap" or (1 + rows) * (1 + columns) <= MOST_COPIES:
+    if mode == "wrap" or (1 + rows) * (1 + columns) <= MAX_COPIES:
         return (around,)
     return Padding(top=around.top, bottom=around.bottom), Padding(left=around.left, right=around.right)
 

@@ -127,7 +127,7 @@ CLOSE = 1e-4
 FORMS = {"gelu": "none", "gelu_tanh": "tanh"}
 """The attribute ``approximate`` of a Gelu, by function."""
 
-MOST_PARTS = 12
+MAX_PARTS = 12
 """Limit for the operators of a GELU. The longest form has 9, and some files compute constants in further ones."""
 
 _LAST = ("Mul", "Div")
@@ -173,7 +173,7 @@ def _gelu_of(
 def _parts_of(operation: OnnxOperation, producers: Mapping[str, OnnxOperation]) -> Iterator[OnnxOperation]:
     """Yield the operation and those before it that may be parts of a GELU, the nearest first."""
     waiting, visited = [operation], {id(operation)}
-    while waiting and len(visited) <= MOST_PARTS:
+    while waiting and len(visited) <= MAX_PARTS:
         part = waiting.pop(0)
         yield part
         for producer in filter(None, map(producers.get, part.inputs)):
@@ -193,7 +193,7 @@ class _Values:
         """Return a tensor's values at the sample inputs; None if it does not depend on ``source`` and numbers alone."""
         if name not in self._known:
             self._known[name] = None  # for tensors that depend on themselves, and for more parts than a GELU has
-            if len(self._known) <= 3 * MOST_PARTS:
+            if len(self._known) <= 3 * MAX_PARTS:
                 self._known[name] = self._evaluate(name)
         return self._known[name]
 
@@ -229,7 +229,7 @@ def _number_of(value: Any) -> Doubles | None:
 #     (x − mean(x)) / √(mean((x − mean(x))²) + ε)      LayerNormalization, over any sides
 #     x / √(mean(x²) + ε)                               RMSNormalization
 
-MOST_STEPS = 6
+MAX_STEPS = 6
 """Limit for the operators between the mean of the squares and the division by its root."""
 
 _STEPS = ("Add", "Clip", "Div", "Max", "Pow", "Reciprocal", "Sqrt")
@@ -263,7 +263,7 @@ def _is_root_of_squares(
 ) -> bool:
     """Return whether the operation computes √(mean(numerator²) + ε), the divisor of a norm, or its reciprocal."""
     has_root = False
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         if operation is None or operation.kind == "ReduceMean":
             break
         if operation.kind not in _STEPS:

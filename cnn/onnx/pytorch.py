@@ -23,7 +23,7 @@ from cnn.darknet.files import identifier
 from cnn.onnx.file import load_onnx
 
 OPSET = 18
-LONGEST_NAME = 60
+MAX_NAME_LENGTH = 60
 """Limit for the characters of a file name, which is the name of the module's class."""
 INSTALL = "run pip install 'systolic-cnn[torch]'"
 
@@ -63,7 +63,7 @@ def write_exported(module: Any, example: Any, folder: Path) -> Path:
     if not isinstance(example, torch.Tensor):
         raise InvalidValueError(what, type(example), "a tensor of PyTorch")
     _refuse_left_out(module)
-    label = cut(identifier(type(module).__name__), LONGEST_NAME)
+    label = cut(identifier(type(module).__name__), MAX_NAME_LENGTH)
     write = _write_quantised if _is_of_brevitas(module) else _write
     path, modes = folder / f"{label}.onnx", [(part, part.training) for part in module.modules()]
     try:

@@ -150,7 +150,7 @@ def append_crop(layers: Layers, name: str) -> Layers:
 # The layer is darknet's reorg if the map is viewed as a larger map with fewer channels, and the last parts of its rows
 # and columns move to the front.
 
-MOST_SIDES = 8
+MAX_SIDES = 8
 """Limit for the sides of a view."""
 
 
@@ -255,7 +255,7 @@ def _shuffled(layers: Layers, operation: OnnxOperation, source: Map, order: Sequ
     order: The perm of the view's sides; the batch is first.
     """
     shape, sides = layers.nodes[source.node].shape, source.shape
-    if not (len(sides) <= MOST_SIDES and order[0] == 0 and sides[0] == 1):
+    if not (len(sides) <= MAX_SIDES and order[0] == 0 and sides[0] == 1):
         return None
     if _is_darknets(shape, sides, order):
         op, count = Reorg(sides[3]), sides[3]

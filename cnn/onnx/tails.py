@@ -24,9 +24,9 @@ from cnn.onnx.layers import NO_PADDING, Layers, Map, Tail
 from cnn.onnx.quantised.cast import is_of_floats
 from cnn.onnx.shapes import VIEWS, position_of
 
-MOST_STEPS = 1024
+MAX_STEPS = 1024
 """Limit for the steps of a tail."""
-MOST_SIDES = 8
+MAX_SIDES = 8
 """Limit for the sides of a tensor of a tail."""
 
 OF_PICTURES = "it is over the batch, axis 0"
@@ -76,8 +76,8 @@ def with_tail(layers: Layers, operation: OnnxOperation, refusal: SystolicError) 
 
 
 def _is_too_much(part: _Part) -> bool:
-    fits = 1 <= len(part.shape) <= MOST_SIDES and math.prod(part.shape) <= MAX_MAPS
-    return not fits or min(part.shape) < 1 or len(part.steps) > MOST_STEPS
+    fits = 1 <= len(part.shape) <= MAX_SIDES and math.prod(part.shape) <= MAX_MAPS
+    return not fits or min(part.shape) < 1 or len(part.steps) > MAX_STEPS
 
 
 def _tail_of(layers: Layers, name: str) -> Tail | None:

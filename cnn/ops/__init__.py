@@ -15,8 +15,8 @@ from cnn.ops.custom import Custom
 from cnn.ops.dense import Dense, QDense
 from cnn.ops.detection import (
     HEADS,
-    MOST_BINS,
-    MOST_SCALE,
+    MAX_BINS,
+    MAX_SCALE,
     AnchorFree,
     Cells,
     Detection,
@@ -88,8 +88,8 @@ QOp: TypeAlias = (
 __all__ = [
     "ADD_LIMIT",
     "HEADS",
-    "MOST_BINS",
-    "MOST_SCALE",
+    "MAX_BINS",
+    "MAX_SCALE",
     "PAD_MODES",
     "Accumulating",
     "Activate",

@@ -12,9 +12,9 @@ import numpy as np
 from cnn.maps import FloatArray, Shape
 from cnn.ops.operation import HostOperation
 
-MOST_SCALE = 10.0
+MAX_SCALE = 10.0
 """The greatest scale_xy of a head."""
-MOST_BINS = 64
+MAX_BINS = 64
 """The most bins of an anchor-free head."""
 
 

@@ -33,7 +33,7 @@ SHARES = TensorType(UINT8, 1 / 256)
 POWER_BITS, DIVIDEND_BITS, SHARE_BITS = 20, 37, 8
 """The bits of e, of the dividend 2^36 and of p · 256, as in softmax.h."""
 
-MOST_CHANNELS = 1 << 12
+MAX_CHANNELS = 1 << 12
 """The most channels for shares of 8 bits: with more, the roundings of T alone may be a step."""
 
 
@@ -132,9 +132,9 @@ def _softmax(array: FloatArray, op: Softmax) -> FloatArray:
 
 
 def check_channels(channels: int) -> None:
-    """Raise RangeError if an integer softmax has more than MOST_CHANNELS (4096) channels."""
-    if channels > MOST_CHANNELS:
-        raise RangeError("the number of channels of a softmax", channels, high=MOST_CHANNELS, remedy=HOST_INSTEAD)
+    """Raise RangeError if an integer softmax has more than MAX_CHANNELS (4096) channels."""
+    if channels > MAX_CHANNELS:
+        raise RangeError("the number of channels of a softmax", channels, high=MAX_CHANNELS, remedy=HOST_INSTEAD)
 
 
 def softmax_of(method: str, source: TensorType) -> QSoftmax:

@@ -131,7 +131,7 @@ PASSES: Registry[Transformation] = Registry(
 )
 """The passes by name. A package adds its own by the entry points systolic.passes."""
 
-MOST_ROUNDS = 100
+MAX_ROUNDS = 100
 """The most repetitions of a pass; a pass that still changes something after them is refused."""
 
 TOLERANCE = 1e-4
@@ -167,7 +167,7 @@ def name_of(run: Transformation) -> str:
 
 
 def _settled(network: N, run: Callable[[N], N], name: str, picture: Pixels | None) -> N:
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         changed = run(network)
         if changed is network:
             break
@@ -177,7 +177,7 @@ def _settled(network: N, run: Callable[[N], N], name: str, picture: Pixels | Non
         _compare(network, checked(changed), name, picture)
         network = changed
     else:
-        state = f"still changes {network.name!r} after {MOST_ROUNDS} rounds"
+        state = f"still changes {network.name!r} after {MAX_ROUNDS} rounds"
         remedy = "return the argument itself if nothing is left to do"
         raise StateError(f"the pass {shown(name)}", state, remedy=remedy)
     return network

@@ -22,7 +22,7 @@ from cnn.quantisation.batch_norm import CHECK_WEIGHTS
 BINS = 4096
 METHODS = ("max", "percentile", "mse", "entropy")
 PERCENTILE = 99.99
-LEAST_COUNT = 1e-4
+MIN_COUNT = 1e-4
 """The count that an empty bin has in a logarithm."""
 
 Counts = npt.NDArray[np.int64]
@@ -220,6 +220,6 @@ def _divergence(histogram: Histogram, reach: float, bits: int) -> float:
     integers = np.minimum(np.rint(middles * top / reach), top).astype(np.int64)
     filled = clipped > 0
     spread = np.bincount(integers, counts) / np.maximum(1, np.bincount(integers, filled))
-    q = np.maximum(spread[integers[filled]], LEAST_COUNT)
+    q = np.maximum(spread[integers[filled]], MIN_COUNT)
     p = clipped[filled] / clipped.sum()
     return float(np.sum(p * np.log(p * q.sum() / q)))

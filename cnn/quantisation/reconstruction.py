@@ -38,10 +38,10 @@ A lower value fits the calibration pictures more closely, and other pictures les
 DAMPING = 0.01
 """The share of the mean energy that is added to the diagonal of a matrix, so that it can be inverted."""
 
-MOST_SAMPLES = 6144
+MAX_SAMPLES = 6144
 """The most output positions of a layer that its weights are fitted to, over all pictures."""
 
-MOST_INPUTS = 1152
+MAX_INPUTS = 1152
 """The most weights of a filter that are solved together; larger filters are solved in several parts, in order."""
 
 SHARES = np.arange(0.4, 1.0, 0.025)
@@ -91,7 +91,7 @@ class Reconstruction:
         """Return sampled float and dequantised inputs of a convolution, [groups, weights per filter, samples] each."""
         node = self._network.nodes[index]
         source, shape = node.inputs[0], node.shape
-        count = min(shape.height * shape.width, -(-MOST_SAMPLES // len(self._pictures)))
+        count = min(shape.height * shape.width, -(-MAX_SAMPLES // len(self._pictures)))
         exact, approximate = [], []
         for number, (floats, integers) in enumerate(zip(self._floats, self._integers, strict=True)):
             random = np.random.default_rng((index, number))
@@ -138,7 +138,7 @@ def _round_group(filters: Filters, grid: WeightGrid, exact: Doubles, approximate
 
 def _parts(inputs: int) -> Iterator[slice]:
     """Return slices of a filter's weights; the weights of a slice are solved together, slice by slice."""
-    count = -(-inputs // MOST_INPUTS)
+    count = -(-inputs // MAX_INPUTS)
     edges = [inputs * part // count for part in range(count + 1)]
     return (slice(first, last) for first, last in pairwise(edges))
 

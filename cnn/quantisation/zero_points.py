@@ -35,7 +35,7 @@ from cnn.quantisation.tensor_types import groups
 from cnn.quantized import QuantizedNetwork
 from cnn.tables import TABLE_BITS
 
-MOST_BITS = 8
+MAX_BITS = 8
 """The most bits of integers with a zero point; wider integers lose too little to need one."""
 
 _TAKE = (Convolution, Dense, Add, AveragePool, Activate)
@@ -73,9 +73,9 @@ def quantise_with_zero_points(
     Raises:
         RangeError: There are more than 8 bits; other errors are those that ``quantise`` raises.
     """
-    if bits > MOST_BITS:
+    if bits > MAX_BITS:
         what = "the bits of activations with zero points"
-        raise RangeError(what, bits, high=MOST_BITS, remedy="leave out zero points")
+        raise RangeError(what, bits, high=MAX_BITS, remedy="leave out zero points")
     folded = fold_batch_norms(network)
     if bits < TABLE_BITS:
         folded, statistics = _split(folded, statistics)

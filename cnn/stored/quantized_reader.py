@@ -26,12 +26,12 @@ from boards.errors import (
 from boards.json_text import parse_json
 from cnn.datatype import DataType, TensorType
 from cnn.maps import Padding, Shape
-from cnn.named_outputs import MAP, MOST_OUTPUTS, NamedOutput, OutputStep
+from cnn.named_outputs import MAP, MAX_OUTPUTS, NamedOutput, OutputStep
 from cnn.network import is_label
 from cnn.ops import (
     HEADS,
-    MOST_BINS,
-    MOST_SCALE,
+    MAX_BINS,
+    MAX_SCALE,
     Concat,
     Custom,
     DepthToSpace,
@@ -119,8 +119,8 @@ def read_network(members: Mapping[str, bytes]) -> QuantizedNetwork:
 def _named_outputs(header: Any, nodes: Sequence[QNode]) -> tuple[NamedOutput, ...]:
     """Return the named outputs in the file's JSON header; () for older files and formats that do not name outputs."""
     tables = _get(header, "named_outputs", list) if "named_outputs" in header else []
-    if len(tables) > MOST_OUTPUTS:
-        raise RangeError("the number of named outputs", len(tables), high=MOST_OUTPUTS)
+    if len(tables) > MAX_OUTPUTS:
+        raise RangeError("the number of named outputs", len(tables), high=MAX_OUTPUTS)
     known = {node.name for node in nodes}
     return tuple(_named_output(table, known) for table in tables)
 
@@ -316,15 +316,15 @@ def _method(options: Any) -> str:
 
 def _scale_xy(options: Any) -> float:
     scale = float(_get(options, "scale_xy", float))
-    if not 0 < scale <= MOST_SCALE:
-        raise RangeError("'scale_xy'", scale, 0, MOST_SCALE, exclusive=True)
+    if not 0 < scale <= MAX_SCALE:
+        raise RangeError("'scale_xy'", scale, 0, MAX_SCALE, exclusive=True)
     return scale
 
 
 def _bins(options: Any) -> int:
     bins: int = _get(options, "bins", int)
-    if not 1 <= bins <= MOST_BINS:
-        raise RangeError("'bins'", bins, 1, MOST_BINS)
+    if not 1 <= bins <= MAX_BINS:
+        raise RangeError("'bins'", bins, 1, MAX_BINS)
     return bins
 
 

@@ -14,7 +14,7 @@ from hls_templates.lint.rules import RULES, table
 _EPILOG = "The exit status is 0 if there are no findings, 1 if there are some, and 2 if the files cannot be linted."
 
 
-LARGEST_SOURCE = 8 << 20  # bytes
+MAX_SOURCE_BYTES = 8 << 20  # bytes
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -75,9 +75,9 @@ def _read(files: Sequence[Path]) -> dict[str, str]:
 
 def _text(path: Path) -> str:
     with path.open("rb") as file:
-        data = file.read(LARGEST_SOURCE + 1)
-    if len(data) > LARGEST_SOURCE:
-        raise DamagedFileError(str(path), f"has more than {LARGEST_SOURCE >> 20} MB, the limit for a source")
+        data = file.read(MAX_SOURCE_BYTES + 1)
+    if len(data) > MAX_SOURCE_BYTES:
+        raise DamagedFileError(str(path), f"has more than {MAX_SOURCE_BYTES >> 20} MB, the limit for a source")
     try:
         return data.decode()
     except UnicodeDecodeError as error:

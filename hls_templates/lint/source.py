@@ -19,11 +19,11 @@ _MARKER = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"')
 _ALLOW = re.compile(r"lint: allow\(([\w-]+)\)\s*\w")  # the reason must begin with a word
 _BESIDE, _EXPANDED = ".engine", ".expanded"  # the folder of the engine's headers, and the preprocessor's output
 _VENDOR = re.compile(r"(ap_|hls_)\w+\.h$")
-_SECONDS, _MEMORY, _MOST_BYTES = 60, 1 << 30, 16 << 20
+_SECONDS, _MEMORY, _MAX_BYTES = 60, 1 << 30, 16 << 20
 """Limits of the preprocessor: seconds, bytes of memory, and bytes of expanded text."""
 
-_GROWTH, _LEAST_BYTES = 4, 1 << 20
-"""The expanded text may have _GROWTH times the bytes of the sources, plus _LEAST_BYTES for the engine's headers.
+_GROWTH, _MIN_BYTES = 4, 1 << 20
+"""The expanded text may have _GROWTH times the bytes of the sources, plus _MIN_BYTES for the engine's headers.
 
 A macro can multiply names, and each name takes some hundred bytes of memory after parsing.
 """
@@ -118,7 +118,7 @@ def _limited(source_bytes: int) -> list[str]:
 
     The limits are needed because a macro may expand without end, and because an include may name a device file.
     """
-    text_bytes = min(_MOST_BYTES, _LEAST_BYTES + _GROWTH * source_bytes)
+    text_bytes = min(_MAX_BYTES, _MIN_BYTES + _GROWTH * source_bytes)
     limits = f"ulimit -v {_MEMORY >> 10}; ulimit -f {text_bytes >> 9}; ulimit -t {_SECONDS}"
     return ["sh", "-c", f'{{ {limits}; }} 2>/dev/null; exec "$@"', "sh"]
 

@@ -33,8 +33,8 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-LONGEST_EXPRESSION = 500  # characters
-LARGEST_VALUE = 1 << 64
+MAX_EXPRESSION_LENGTH = 500  # characters
+MAX_VALUE = 1 << 64
 """The limit of a value's magnitude. Without it, constants that square each other could fill the memory."""
 
 
@@ -167,7 +167,7 @@ class _Definitions:
         self._values: dict[str, int | None] = {"true": 1, "false": 0}
 
     def value(self, expression: str, depth: int) -> int | None:
-        if len(expression) > LONGEST_EXPRESSION or depth > _DEEPEST:
+        if len(expression) > MAX_EXPRESSION_LENGTH or depth > _DEEPEST:
             return None
         try:
             return self._value(ast.parse(expression.strip().replace("/", "//"), mode="eval").body, depth)
@@ -176,13 +176,13 @@ class _Definitions:
 
     def _value(self, node: ast.expr, depth: int) -> int | None:
         if isinstance(node, ast.Constant):
-            return node.value if type(node.value) is int and node.value <= LARGEST_VALUE else None
+            return node.value if type(node.value) is int and node.value <= MAX_VALUE else None
         if isinstance(node, ast.Name):
             return self._named(node.id, depth)
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
             first, second = self._value(node.left, depth), self._value(node.right, depth)
             value = None if first is None or second is None else _OPERATORS[type(node.op)](first, second)
-            return value if value is not None and abs(value) <= LARGEST_VALUE else None
+            return value if value is not None and abs(value) <= MAX_VALUE else None
         return None
 
     def _named(self, name: str, depth: int) -> int | None:

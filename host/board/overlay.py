@@ -33,7 +33,7 @@ from host.contract.parts import MANIFEST, Manifest
 from host.options import Options
 from host.simulated.pace import pace
 
-LARGEST_DESCRIPTION = 1 << 26
+MAX_DESCRIPTION_BYTES = 1 << 26
 """Maximum size of a .hwh file in bytes. A complete Vivado design has a few million."""
 
 _ROLE = "hardware description"
@@ -43,7 +43,7 @@ def check_description(path: Path) -> None:
     """Raise FileAccessError, RangeError or DamagedFileError if the .hwh is missing, too large or not a description."""
     named, again = str(path), "copy the .hwh of the .bit's own folder again"
     try:
-        root = ElementTree.fromstring(read_bounded(path, LARGEST_DESCRIPTION))
+        root = ElementTree.fromstring(read_bounded(path, MAX_DESCRIPTION_BYTES))
     except OSError as error:
         raise FileAccessError(named, f"cannot be read: {error.strerror}", _ROLE, remedy=again) from error
     except (ElementTree.ParseError, ValueError, LookupError) as error:

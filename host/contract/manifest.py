@@ -110,7 +110,7 @@ def as_version_3(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 FORMAT = "systolic-manifest"
-LARGEST_MANIFEST = 16 << 20  # bytes
+MAX_MANIFEST_BYTES = 16 << 20  # bytes
 
 M = TypeVar("M", bound=Manifest)
 
@@ -123,7 +123,7 @@ def read_manifest(folder: Path) -> Manifest:
     to do."""
     path = folder / MANIFEST
     try:
-        values = read_json(path, LARGEST_MANIFEST)
+        values = read_json(path, MAX_MANIFEST_BYTES)
     except OSError as error:
         raise FileAccessError(
             str(folder),
@@ -180,7 +180,7 @@ def is_design(folder: Path) -> bool:
     Used before a folder is replaced.
     """
     try:
-        values = read_json(folder / MANIFEST, LARGEST_MANIFEST)
+        values = read_json(folder / MANIFEST, MAX_MANIFEST_BYTES)
     except (OSError, DamagedFileError, FileAccessError, RangeError):
         return False
     return isinstance(values, dict) and values.get("format") == FORMAT

@@ -24,12 +24,12 @@ from host.contract.codec import OneOf, Range
 Values = npt.NDArray[Any]
 Sides = tuple[int, ...]
 
-MOST_OUTPUTS = 256
-MOST_STEPS = 1024
+MAX_OUTPUTS = 256
+MAX_STEPS = 1024
 """Maximum number of steps per output."""
-MOST_NUMBERS = 64
+MAX_NUMBERS = 64
 """Maximum number of numbers per step."""
-MOST_VALUES = 1 << 28
+MAX_VALUES = 1 << 28
 """Maximum number of values in the array that a step returns."""
 
 MAP, RESHAPE, TRANSPOSE, CONCAT = "map", "reshape", "transpose", "concat"
@@ -125,21 +125,21 @@ def sides_of(steps: Sequence[OutputStep], maps: Sequence[Sides]) -> Sides:
         steps: The output's steps.
         maps: Shape ``(1, channels, height, width)`` of each of the output's maps.
     """
-    if len(steps) > MOST_STEPS:
-        raise RangeError("the number of steps of an output", len(steps), 1, MOST_STEPS)
+    if len(steps) > MAX_STEPS:
+        raise RangeError("the number of steps of an output", len(steps), 1, MAX_STEPS)
     stack: list[Sides] = []
     for step in steps:
         taken = _count(step)
         _require(
-            len(step.numbers) <= MOST_NUMBERS and 0 <= taken <= len(stack),
+            len(step.numbers) <= MAX_NUMBERS and 0 <= taken <= len(stack),
             step,
             "numbers that take no more arrays than the stack holds",
         )
         arrays = stack[len(stack) - taken :]
         del stack[len(stack) - taken :]
         sides = _sides_after(step, arrays, maps)
-        if math.prod(sides) > MOST_VALUES:
-            raise RangeError(f"the number of values after the step {step.kind}", math.prod(sides), 1, MOST_VALUES)
+        if math.prod(sides) > MAX_VALUES:
+            raise RangeError(f"the number of values after the step {step.kind}", math.prod(sides), 1, MAX_VALUES)
         stack.append(sides)
     if len(stack) != 1:
         raise ShapeError("the steps of an output", f"{len(stack)} arrays", "exactly one array at the end")
@@ -193,7 +193,7 @@ def run_steps(steps: Sequence[OutputStep], maps: Sequence[Values]) -> Values:
 def _count(step: OutputStep) -> int:
     """Return the number of arrays that an output step takes from the stack."""
     if step.kind == CONCAT:
-        _require(len(step.numbers) == 2 and 1 <= step.numbers[0] <= MOST_STEPS, step, "a count of arrays and an axis")
+        _require(len(step.numbers) == 2 and 1 <= step.numbers[0] <= MAX_STEPS, step, "a count of arrays and an axis")
         return step.numbers[0]
     return 0 if step.kind == MAP else 1
 

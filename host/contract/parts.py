@@ -22,20 +22,20 @@ from boards.errors import (
     shown,
 )
 from host.contract.codec import OPTIONAL, Count, OneOf, Range, read_bounded
-from host.contract.named_outputs import MOST_OUTPUTS, OutputTensor, sides_of, tells_classes
+from host.contract.named_outputs import MAX_OUTPUTS, OutputTensor, sides_of, tells_classes
 from host.vision.heads.head import Head
 from host.vision.picture import FITS
 
 MANIFEST = "manifest.json"
-LARGEST_BUFFER = 1 << 31  # bytes; no board gives more to contiguous memory
-LARGEST_SIDE = 1 << 16
-MOST_LAYERS = 4096
-MOST_PASSES = 1 << 20
-MOST_JOINED = 8
+MAX_BUFFER_BYTES = 1 << 31  # bytes; no board gives more to contiguous memory
+MAX_SIDE = 1 << 16
+MAX_LAYERS = 4096
+MAX_PASSES = 1 << 20
+MAX_JOINED = 8
 """Maximum number of maps that one head reads."""
-MOST_FRAMES = 64
+MAX_FRAMES = 64
 """Maximum number of frames per batch."""
-MOST_BEATS = 256
+MAX_BEATS = 256
 """Maximum number of beats in an AXI4 burst. Ports have fewer bursts in flight than this, too."""
 
 
@@ -117,12 +117,12 @@ class NetworkHead:
         ``from_json``."""
         layer = values.get("layer")
         layers = values.get("layers", [layer])
-        if not isinstance(layers, list) or not 1 <= len(layers) <= MOST_JOINED:
-            required = f"a list of 1 to {MOST_JOINED} indices of layers"
+        if not isinstance(layers, list) or not 1 <= len(layers) <= MAX_JOINED:
+            required = f"a list of 1 to {MAX_JOINED} indices of layers"
             raise InvalidValueError("the value", layers, required, where=f"{place}.layers")
         for index in layers:
-            if type(index) is not int or not 0 <= index < MOST_LAYERS:
-                raise RangeError("the value", index, 0, MOST_LAYERS - 1, integer=True, where=f"{place}.layer")
+            if type(index) is not int or not 0 <= index < MAX_LAYERS:
+                raise RangeError("the value", index, 0, MAX_LAYERS - 1, integer=True, where=f"{place}.layer")
         try:
             return NetworkHead(tuple(layers), Head.from_json(values))
         except SystolicError as error:  # raised by the head, which does not know its place in the file
@@ -183,10 +183,10 @@ class Manifest:
     top: str
     fit: Annotated[str, OneOf(tuple(FITS))]
     estimate: Estimate
-    burst_words: Annotated[int, Range(1, MOST_BEATS)]
-    outstanding: Annotated[int, Range(1, MOST_BEATS)]
-    passes: Annotated[int, Range(1, MOST_PASSES)] = field(default=1, metadata=OPTIONAL)
-    batch: Annotated[int, Range(1, MOST_FRAMES, "frames")] = field(default=1, metadata=OPTIONAL)
+    burst_words: Annotated[int, Range(1, MAX_BEATS)]
+    outstanding: Annotated[int, Range(1, MAX_BEATS)]
+    passes: Annotated[int, Range(1, MAX_PASSES)] = field(default=1, metadata=OPTIONAL)
+    batch: Annotated[int, Range(1, MAX_FRAMES, "frames")] = field(default=1, metadata=OPTIONAL)
     input: TensorMap
     layers: tuple[ManifestLayer, ...]
     heads: tuple[NetworkHead, ...]
@@ -230,7 +230,7 @@ class Manifest:
         """Raise an error for the first values of the manifest that contradict each other."""
         if not 0 < self.clock_mhz < 2000:
             raise InvalidValueError("clock_mhz", self.clock_mhz, "above 0 and below 2000")
-        check_range("the number of layers", len(self.layers), 1, MOST_LAYERS)
+        check_range("the number of layers", len(self.layers), 1, MAX_LAYERS)
         for network_head in self.heads:
             for index in network_head.layers:
                 if index not in self.output_layers:
@@ -241,7 +241,7 @@ class Manifest:
             sizes = sorted({output.shape[1:] for output in outputs})
             if len(sizes) != 1:
                 raise ShapeError("the maps that a head reads", shown(sizes), "one height and one width")
-        check_range("the number of tensors", len(self.tensors), 0, MOST_OUTPUTS)
+        check_range("the number of tensors", len(self.tensors), 0, MAX_OUTPUTS)
         names = {tensor.name for tensor in self.tensors}
         check_equal("the number of names of tensors", len(names), len(self.tensors))
         for tensor in self.tensors:
@@ -260,12 +260,12 @@ def read_data_file(folder: Path, file: DataFile) -> bytes:
 
     Raises:
         FileAccessError: The file cannot be read.
-        RangeError: The file has more than LARGEST_BUFFER bytes.
+        RangeError: The file has more than MAX_BUFFER_BYTES bytes.
         MismatchError: The checksum differs from the manifest's.
     """
     path = folder / file.path
     try:
-        data = read_bounded(path, LARGEST_BUFFER)
+        data = read_bounded(path, MAX_BUFFER_BYTES)
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
         raise FileAccessError(str(path), reason, remedy="copy the whole folder to the board") from error
@@ -306,6 +306,6 @@ def check_tensor(name: str, tensor: TensorMap, datatypes: re.Pattern[str], requi
     """Raise an error if a feature map's sides, scale or datatype is not allowed. ``required`` describes the allowed
     datatypes."""
     for side in ("channels", "height", "width"):
-        check_range(side, getattr(tensor, side), 1, LARGEST_SIDE, name)
+        check_range(side, getattr(tensor, side), 1, MAX_SIDE, name)
     check_that(datatypes.fullmatch(tensor.datatype) is not None, "datatype", tensor.datatype, required, name)
     check_that(math.isfinite(tensor.scale) and tensor.scale > 0, "scale", tensor.scale, "finite and above 0", name)

@@ -19,7 +19,7 @@ from contract.formulas import Numbers, Words, divide_up
 from contract.violations import LOWEST, Rule, read, violations, violations_of
 from host.contract.systolic import SystolicLayer, SystolicManifest, SystolicRegion
 
-LARGEST_SHIFT = 47
+MAX_SHIFT = 47
 """Largest shift of a requantiser, whose product has 48 bits."""
 
 HALVES_MARKS = 3 << 6
@@ -157,8 +157,8 @@ def _added(manifest: SystolicManifest, p: Any) -> Iterator[Rule]:
     yield Rule("added_words", plain, "0 in a pass that upsamples, or has wide values")
     marks = HALVES_MARKS if manifest.array.late_offsets > 1 else 0
     shift, unused = p.added_shift & (0xFFFF ^ marks), p.added_shift == 0
-    right = np.where(nothing, unused, (shift >= 1) & (shift <= LARGEST_SHIFT))
-    yield Rule("added_shift", right, f"1…{LARGEST_SHIFT} in its low 6 bits, or 0 in a pass that adds no map")
+    right = np.where(nothing, unused, (shift >= 1) & (shift <= MAX_SHIFT))
+    yield Rule("added_shift", right, f"1…{MAX_SHIFT} in its low 6 bits, or 0 in a pass that adds no map")
     lowest = p.added_limits & 0xFFFF
     yield Rule("added_limits", (p.added_limits >= 0) & ((lowest == 0) | (lowest >= 1 << 15)), LOWEST)
 

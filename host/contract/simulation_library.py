@@ -10,7 +10,7 @@ from pathlib import Path
 from boards.errors import FileAccessError
 from host.contract.codec import read_bounded
 
-LARGEST_SOURCE = 1 << 28
+MAX_SOURCE_BYTES = 1 << 28
 """Maximum size of a source file in bytes. A pipeline's constants are part of its sources."""
 
 _REMEDY = "name another folder in TMPDIR"
@@ -29,7 +29,7 @@ def sources_key(files: list[Path]) -> str:
     """
     total = hashlib.sha256(_processor().encode())
     for path in files:
-        data = read_bounded(path, LARGEST_SOURCE)
+        data = read_bounded(path, MAX_SOURCE_BYTES)
         total.update(f"{path.name}:{len(data)}:".encode())
         total.update(data)
     return total.hexdigest()[:16]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from host.contract.codec import OPTIONAL, Count, OneOf, Range
 from host.contract.parts import (
-    LARGEST_BUFFER,
+    MAX_BUFFER_BYTES,
     DataFile,
     Manifest,
     ManifestLayer,
@@ -19,12 +19,12 @@ from host.contract.parts import (
     check_that,
 )
 
-LARGEST_PACKET = (1 << 26) - 1
+MAX_PACKET_BYTES = (1 << 26) - 1
 """Maximum size of a packet in bytes: the DMA's length register has 26 bits (PG021)."""
 
-MOST_CHANNELS = 1 << 17
+MAX_CHANNELS = 1 << 17
 _DATATYPE = re.compile(r"U?INT([1-9]|[12][0-9]|3[0-2])|BIPOLAR|TERNARY")
-_Channels = Annotated[int, Range(1, MOST_CHANNELS)]
+_Channels = Annotated[int, Range(1, MAX_CHANNELS)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Packet:
     The ranges of both fields are checked when a manifest is read, not when a Packet is made.
     """
 
-    bytes: Annotated[int, Range(1, LARGEST_PACKET)]
+    bytes: Annotated[int, Range(1, MAX_PACKET_BYTES)]
     beat: Annotated[int, OneOf((1, 2, 4, 8, 16, 32, 64, 128))]
 
     @property
@@ -70,7 +70,7 @@ class ExternalDataFile(DataFile):
     """A file of weights that the pipeline reads from DDR through the port ``port``, in words of ``word_bytes``
     bytes."""
 
-    word_bytes: Annotated[int, Range(1, LARGEST_BUFFER)]
+    word_bytes: Annotated[int, Range(1, MAX_BUFFER_BYTES)]
     port: str
 
 
@@ -182,7 +182,7 @@ class StreamingManifest(Manifest):
         check_range("the number of blocks", len(self.blocks), 1)
         check_range("the cycles of the slowest block", self.cycles, 1, (1 << 48) - 1)
         for name, packet in (("packet_in", self.packet_in), ("packet_out", self.packet_out)):
-            check_range("the number of bytes in whole beats", packet.beat_bytes, 1, LARGEST_PACKET, name)
+            check_range("the number of bytes in whole beats", packet.beat_bytes, 1, MAX_PACKET_BYTES, name)
         _check_outputs(self)
         super().validate()
         _check_input(self)
@@ -216,7 +216,7 @@ def _check_outputs(manifest: StreamingManifest) -> None:
         check_range("the layer of an output", output.layer, 0, len(manifest.layers) - 1)
         name = manifest.layers[output.layer].name
         _check_map(name, output)
-        check_range("stream_channels", output.stream_channels, output.channels, MOST_CHANNELS, name)
+        check_range("stream_channels", output.stream_channels, output.channels, MAX_CHANNELS, name)
         size = output.height * output.width * output.stream_channels * output.value_bytes
         check_equal("bytes", output.bytes, size, name)
         check_range("offset", output.offset, end, None, name)

@@ -11,8 +11,8 @@ from contract.geometry import PIXEL_BYTES, Geometry
 from contract.program import names_of, words_of
 from host.contract.codec import OPTIONAL, Count, OneOf, Range
 from host.contract.parts import (
-    LARGEST_BUFFER,
-    MOST_LAYERS,
+    MAX_BUFFER_BYTES,
+    MAX_LAYERS,
     DataFile,
     Manifest,
     ManifestLayer,
@@ -24,7 +24,7 @@ from host.contract.parts import (
 )
 
 _DATATYPE = re.compile(r"U?INT([1-9]|1[0-6])")
-_Bytes = Annotated[int, Range(-LARGEST_BUFFER, LARGEST_BUFFER)]
+_Bytes = Annotated[int, Range(-MAX_BUFFER_BYTES, MAX_BUFFER_BYTES)]
 _Word = Annotated[int, Range(0, 1023)]
 BOUNDS = ("fill", "compute", "rows", "weights", "saver", "ddr", "drain", "program")
 """The causes that can limit a layer: the parts of its modelled cycles, and "ddr" for its traffic."""
@@ -163,12 +163,12 @@ class SystolicManifest(Manifest):
     array: Geometry
     word_bytes: Annotated[int, Range(1, 512)]
     weight_word_bytes: Annotated[int, Range(1, 512)]
-    maps_bytes: Annotated[int, Range(1, LARGEST_BUFFER)]
+    maps_bytes: Annotated[int, Range(1, MAX_BUFFER_BYTES)]
     images: SystolicImages
     pass_words: Annotated[int, Range(1, 1024)]
     pass_fields: PassFields
     program_cycles: Annotated[int, Range(0, 1 << 48)] = field(default=0, metadata=OPTIONAL)
-    outputs: tuple[Annotated[int, Range(0, MOST_LAYERS - 1)], ...] = field(default=(), metadata=OPTIONAL)
+    outputs: tuple[Annotated[int, Range(0, MAX_LAYERS - 1)], ...] = field(default=(), metadata=OPTIONAL)
     check: SystolicCheck
 
     @property

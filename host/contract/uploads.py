@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from boards.errors import InvalidValueError, MismatchError, RangeError
 from host.contract.parts import DataFile, read_data_file
-from host.contract.program import HALVES_MARKS, LARGEST_SHIFT, ImageWords, check_program
+from host.contract.program import HALVES_MARKS, MAX_SHIFT, ImageWords, check_program
 from host.contract.streaming import StreamingManifest
 from host.contract.systolic import SystolicManifest
 
@@ -57,13 +57,13 @@ def read_systolic(folder: Path, manifest: SystolicManifest) -> SystolicUploads:
     marks = LATE_MARKS if manifest.array.late_offsets else 0
     shift = requantisers[:, 2] & ~np.uint32(marks)
     tables = requantisers[:, 3] & ~np.uint32(HALVES_MARKS << 10 if manifest.array.late_offsets > 1 else 0)
-    wrong = shift[(shift < 1) | (shift > LARGEST_SHIFT)]
+    wrong = shift[(shift < 1) | (shift > MAX_SHIFT)]
     if wrong.size:
         raise RangeError(
             "the shift of a requantiser",
             int(wrong[0]),
             1,
-            LARGEST_SHIFT,
+            MAX_SHIFT,
             where=images.requantisers.path,
             remedy="generate the design again",
         )

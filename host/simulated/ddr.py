@@ -17,7 +17,7 @@ from host.simulated.mapping import PAGE, MappedMemory
 DDR_BASE = {"aarch64": 0x8_0000_0000, "armv7l": 0x1000_0000}
 """Base addresses by architecture. On a Zynq UltraScale+ it needs 64 bits, so a lost upper half points elsewhere."""
 
-LEAST_ALLOCATION = 8192  # bytes, as in XRT
+MIN_ALLOCATION = 8192  # bytes, as in XRT
 CPU_PATTERN, DDR_PATTERN = 0xA5, 0x5A
 """Contents of memory that was never written, in the CPU's copy and in DDR: no code may rely on zeros."""
 
@@ -64,7 +64,7 @@ class SimulatedDdr:
 
         RuntimeError if no contiguous range of that size is free.
         """
-        size = max(LEAST_ALLOCATION, -(-count // PAGE) * PAGE)
+        size = max(MIN_ALLOCATION, -(-count // PAGE) * PAGE)
         with self._lock:
             start = 0
             for offset in sorted(self.allocations):

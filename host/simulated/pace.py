@@ -9,7 +9,7 @@ from boards.errors import DamagedFileError, InvalidValueError, MismatchError, cu
 from host.contract.codec import read_json
 from host.contract.parts import Manifest
 
-LARGEST_TRACE = 64 << 20  # bytes
+MAX_TRACE_BYTES = 64 << 20  # bytes
 MAX_CYCLES = 1e12
 """Cycles of a pass must be below this number."""
 
@@ -58,7 +58,7 @@ def _traced(path: Path, manifest: Manifest) -> tuple[float, ...] | None:
     if not path.is_file():
         return None
     try:
-        cycles = tuple(float(count) for count in read_json(path, LARGEST_TRACE)["pass_cycles"])
+        cycles = tuple(float(count) for count in read_json(path, MAX_TRACE_BYTES)["pass_cycles"])
     except (OSError, ValueError, TypeError, KeyError, OverflowError) as error:
         raise DamagedFileError(str(path), f"is not usable: {cut(error)}", remedy=_REMEDY) from error
     if len(cycles) != manifest.passes:

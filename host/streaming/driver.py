@@ -51,7 +51,7 @@ class StreamingBuffers(Buffers):
         )
 
 
-LEAST_TURN_SECONDS = 10.0
+MIN_TURN_SECONDS = 10.0
 """Minimum time in seconds that a frame waits for earlier frames, whose threads may start slowly."""
 
 
@@ -120,7 +120,7 @@ class StreamingDriver:
         """Forget the turns of frames that were loaded but not executed. Called at the end of a stream."""
         self._loads = 0
         self._turn_of: dict[int, int] = {}
-        limit = max(LEAST_TURN_SECONDS, self.at_once * self._loaded.timeout_s)
+        limit = max(MIN_TURN_SECONDS, self.at_once * self._loaded.timeout_s)
         self._sending, self._receiving = Turns(self._broken, limit), Turns(self._broken, limit)
 
     def _broken(self) -> bool:

@@ -16,7 +16,7 @@ from boards.errors import (
     ShapeError,
     cut,
 )
-from host.vision.picture import FITS, LARGEST_MEMORY, LARGEST_PICTURE, Pixels, check_file, load_picture
+from host.vision.picture import FITS, MAX_PICTURE_BYTES, MAX_PICTURE_PIXELS, Pixels, check_file, load_picture
 from host.vision.placement import Placement
 
 ARRAY = ".npy"
@@ -34,8 +34,8 @@ def load_frame(path: Path | str) -> Pixels:
         return load_picture(path)
     check_file(Path(path))
     values = _array_file(Path(path))
-    if values.nbytes > LARGEST_MEMORY:
-        raise RangeError("the number of bytes of the array", values.nbytes, high=LARGEST_MEMORY, where=str(path))
+    if values.nbytes > MAX_PICTURE_BYTES:
+        raise RangeError("the number of bytes of the array", values.nbytes, high=MAX_PICTURE_BYTES, where=str(path))
     try:
         return checked_frame(np.array(values))
     except ShapeError as error:
@@ -62,15 +62,15 @@ def checked_frame(frame: Pixels) -> Pixels:
 
     Raises:
         ShapeError: The frame has another type or shape.
-        RangeError: It has more than LARGEST_PICTURE pixels. A view may have that many without using memory.
+        RangeError: It has more than MAX_PICTURE_PIXELS pixels. A view may have that many without using memory.
     """
     if frame.dtype != np.uint8 or frame.ndim not in (2, 3) or not frame.size:
         required = "type uint8, shape [height, width, channels] or [height, width], and at least one pixel"
         raise ShapeError("the picture", f"{frame.dtype} {list(frame.shape)}", required)
     pixels = int(frame.shape[0]) * int(frame.shape[1])
-    if pixels > LARGEST_PICTURE:
+    if pixels > MAX_PICTURE_PIXELS:
         what = f"the number of pixels of the picture {list(frame.shape)}"
-        raise RangeError(what, pixels, 1, LARGEST_PICTURE, remedy="make the picture smaller first")
+        raise RangeError(what, pixels, 1, MAX_PICTURE_PIXELS, remedy="make the picture smaller first")
     return frame[..., None] if frame.ndim == 2 else frame
 
 

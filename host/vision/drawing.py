@@ -30,9 +30,9 @@ Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 ARRAYS = ".npz"
 """Suffix of a tensor file, which is written instead of a drawing."""
-MOST_CAPTIONS = 12
+MAX_CAPTIONS = 12
 """Maximum number of classes listed in the corner of the picture."""
-_LONGEST_LABEL = 40  # characters
+_MAX_LABEL_LENGTH = 40  # characters
 _NO_CHARACTER = "\U0010ffff"  # never assigned, so a font draws its glyph for missing characters
 _NEAREST = 0  # the number, because Pillow before 9.1 has no name for it
 _GOLDEN = (5**0.5 - 1) / 2
@@ -79,7 +79,7 @@ def draw(
         above = partial(_tag_position, _on_picture(detection, image.size), image.size)
         _draw_label(canvas, caption(detection), above, class_colour(detection.label, labels), style)
     row = 0
-    for score in scores[:MOST_CAPTIONS]:
+    for score in scores[:MAX_CAPTIONS]:
         row = _draw_label(canvas, caption(score), partial(_below, row), class_colour(score.label, labels), style)
     return np.array(image)
 
@@ -116,8 +116,8 @@ def caption(detection: Detection | Score) -> str:
     """Return the caption of a detection or a class: one printable line with the label and, if known, the probability in
     per cent."""
     line = "".join(c if c.isprintable() else " " for c in detection.label).strip()
-    if len(line) > _LONGEST_LABEL:
-        line = line[: _LONGEST_LABEL - 1] + "…"
+    if len(line) > _MAX_LABEL_LENGTH:
+        line = line[: _MAX_LABEL_LENGTH - 1] + "…"
     return line if detection.probability is None else f"{line} {detection.probability:.0%}".strip()
 
 

@@ -31,10 +31,10 @@ Pixels = npt.NDArray[np.uint8]
 # Pillow knows more formats, but hands some to other programs (EPS) or reads them with little-used code.
 FORMATS = ("JPEG", "PNG", "BMP", "GIF", "PPM", "TIFF", "WEBP")
 TIFF_COMPRESSIONS = ("raw", "tiff_lzw", "tiff_deflate", "tiff_adobe_deflate", "packbits", "lzma", "zstd")
-LARGEST_PICTURE = 64_000_000  # pixels
-LARGEST_MEMORY = 192_000_000  # bytes including decoding, so that a board with 512 MB can process two at a time
+MAX_PICTURE_PIXELS = 64_000_000  # pixels
+MAX_PICTURE_BYTES = 192_000_000  # bytes including decoding, so that a board with 512 MB can process two at a time
 _BILINEAR = 2  # the number, because Pillow before 9.1 has another name for it
-LARGEST_INPUT, MOST_INPUT = 1 << 16, 1 << 26  # pixels per side of the network's input, and in total
+MAX_INPUT, MAX_INPUT = 1 << 16, 1 << 26  # pixels per side of the network's input, and in total
 GREY = 128  # bars of a letterbox: darknet's 0.5, rounded to a pixel value
 
 
@@ -48,8 +48,8 @@ def load_picture(path: Path | str) -> Pixels:
         FileAccessError: The file cannot be read.
         DamagedFileError: It is not a picture, or is cut off.
         ChoiceError: It is a TIFF whose compression is not read.
-        RangeError: It has more than ``LARGEST_PICTURE`` pixels, or would take more than ``LARGEST_MEMORY`` bytes, which
-            is found out before they are decoded.
+        RangeError: It has more than ``MAX_PICTURE_PIXELS`` pixels, or would take more than ``MAX_PICTURE_BYTES`` bytes,
+            which is found out before they are decoded.
     """
     path = arguments.path("a picture's file", path)
     try:
@@ -63,7 +63,7 @@ def load_picture(path: Path | str) -> Pixels:
     except SystolicError:  # raised above; the handlers below must not catch it
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise RangeError(_PIXELS, str(error), 1, LARGEST_PICTURE, where=str(path), remedy=_SMALLER) from error
+        raise RangeError(_PIXELS, str(error), 1, MAX_PICTURE_PIXELS, where=str(path), remedy=_SMALLER) from error
     except UnidentifiedImageError as error:
         raise DamagedFileError(str(path), f"is not a picture of a known format ({listed(FORMATS)})") from error
     except FileNotFoundError as error:
@@ -173,9 +173,9 @@ def _check_compression(path: Path, image: Image.Image) -> None:
 
 def _check_size(path: Path | str, image: Image.Image) -> None:
     pixels = image.width * image.height
-    if not 1 <= pixels <= LARGEST_PICTURE:
+    if not 1 <= pixels <= MAX_PICTURE_PIXELS:
         what = f"{_PIXELS} ({image.width} × {image.height})"
-        raise RangeError(what, pixels, 1, LARGEST_PICTURE, where=str(path), remedy=_SMALLER if pixels else "")
+        raise RangeError(what, pixels, 1, MAX_PICTURE_PIXELS, where=str(path), remedy=_SMALLER if pixels else "")
 
 
 def _check_webp(path: Path | str, file: BinaryIO) -> None:
@@ -188,19 +188,19 @@ def _check_webp(path: Path | str, file: BinaryIO) -> None:
 
 
 def _check_memory(path: Path | str, size: int, named: str) -> None:
-    if size > LARGEST_MEMORY:
+    if size > MAX_PICTURE_BYTES:
         what = f"the number of bytes that reading the picture takes ({named})"
-        raise RangeError(what, size, high=LARGEST_MEMORY, where=str(path), remedy=_SMALLER)
+        raise RangeError(what, size, high=MAX_PICTURE_BYTES, where=str(path), remedy=_SMALLER)
 
 
 def _check_input(picture: Pixels, height: int, width: int) -> None:
     if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or picture.ndim != 3 or not picture.size:
         raise ShapeError("the picture", kind(picture), PICTURE)
     for side, pixels in (("height", height), ("width", width)):
-        if not 1 <= pixels <= LARGEST_INPUT:
-            raise RangeError(f"the {side} of the network's input", pixels, 1, LARGEST_INPUT)
-    if height * width > MOST_INPUT:
-        raise RangeError("pixels of the network's input", height * width, high=MOST_INPUT)
+        if not 1 <= pixels <= MAX_INPUT:
+            raise RangeError(f"the {side} of the network's input", pixels, 1, MAX_INPUT)
+    if height * width > MAX_INPUT:
+        raise RangeError("pixels of the network's input", height * width, high=MAX_INPUT)
 
 
 def _bilinear(picture: Pixels, height: int, width: int) -> Pixels:

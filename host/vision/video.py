@@ -16,7 +16,7 @@ import numpy as np
 
 from boards.errors import ChoiceError, FileAccessError, MismatchError, MissingToolError, RangeError, ShapeError
 from host.vision.frame import Result
-from host.vision.picture import LARGEST_PICTURE, Pixels
+from host.vision.picture import MAX_PICTURE_PIXELS, Pixels
 from host.whole_file import check_whole, place_of, staging_folder
 
 Self = TypeVar("Self", bound="_Capture")
@@ -68,12 +68,12 @@ class _Capture:
         self.frames_per_second = rate if 0 < rate < 10_000 else RATE
         # Taken from the header. Streams give no number or too large a one, so use it for progress output only.
         self.frames = max(int(self._capture.get(cv2.CAP_PROP_FRAME_COUNT)), 0)
-        if self.width * self.height > LARGEST_PICTURE:
+        if self.width * self.height > MAX_PICTURE_PIXELS:
             self._capture.release()
             raise RangeError(
                 "the number of pixels of a frame",
                 self.width * self.height,
-                high=LARGEST_PICTURE,
+                high=MAX_PICTURE_PIXELS,
                 where=f"{self._role} {source}",
                 remedy="make the frames smaller first",
             )
@@ -107,7 +107,7 @@ class Video(_Capture):
     Raises:
         MissingToolError: OpenCV is not installed.
         FileAccessError: OpenCV cannot read the file.
-        RangeError: A frame has more than ``LARGEST_PICTURE`` pixels.
+        RangeError: A frame has more than ``MAX_PICTURE_PIXELS`` pixels.
     """
 
     _role, _advice = "video file", "check that it is a video file, and complete"

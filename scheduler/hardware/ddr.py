@@ -19,11 +19,11 @@ from scheduler.hardware.arithmetic import ceil_div
 DDR_EFFICIENCY = 0.85
 """Share of the DDR's peak that carries data. Refresh, row misses and read/write turn-arounds take the rest."""
 
-LEAST_GBPS, MOST_GBPS = 0.05, 10_000.0
+MIN_GBPS, MAX_GBPS = 0.05, 10_000.0
 """The range of peaks that are accepted, in 10⁹ bytes per second. No memory is outside it."""
 
-LEAST_EFFICIENCY = 0.01
-"""The least efficiency that is accepted. At LEAST_GBPS and 500 MHz, the DDR still moves 1/1000 byte per cycle, which is
+MIN_EFFICIENCY = 0.01
+"""The least efficiency that is accepted. At MIN_GBPS and 500 MHz, the DDR still moves 1/1000 byte per cycle, which is
 the unit of the model."""
 
 READ_LATENCY_NS, WRITE_LATENCY_NS = 213.0, 107.0
@@ -70,12 +70,12 @@ class DdrRate:
     efficiency: float = DDR_EFFICIENCY
 
     def __post_init__(self) -> None:
-        if not LEAST_GBPS <= self.gbps <= MOST_GBPS:
+        if not MIN_GBPS <= self.gbps <= MAX_GBPS:
             what = "--ddr-gbps, the DDR's peak in 10⁹ bytes per second,"
-            raise RangeError(what, self.gbps, LEAST_GBPS, MOST_GBPS)
-        if not LEAST_EFFICIENCY <= self.efficiency <= 1:
+            raise RangeError(what, self.gbps, MIN_GBPS, MAX_GBPS)
+        if not MIN_EFFICIENCY <= self.efficiency <= 1:
             what = "--ddr-efficiency, a share of the DDR's peak,"
-            raise RangeError(what, self.efficiency, LEAST_EFFICIENCY, 1)
+            raise RangeError(what, self.efficiency, MIN_EFFICIENCY, 1)
 
     @property
     def sustained_gbps(self) -> float:

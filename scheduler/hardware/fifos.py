@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
+from scheduler.hardware.primitives import MIN_FIFO_DEPTH
 
 SHIFT_BITS = 1024
 """Maximum bits, width times depth, of a FIFO that Vitis HLS builds as a shift register if no directive binds it
-(UG1399, config_storage fifo, -auto_srl_max_bits). A FIFO of at most LEAST_FIFO_DEPTH words is a shift register too
+(UG1399, config_storage fifo, -auto_srl_max_bits). A FIFO of at most MIN_FIFO_DEPTH words is a shift register too
 (-auto_srl_max_depth). All other FIFOs are memories."""
 
 SHIFT_REGISTER, MEMORY, LUT_MEMORY = "srl", "bram", "lutram"
@@ -68,4 +68,4 @@ def fifo_kind(bits: int, depth: int, bound: str = "") -> str:
     """
     if bound:
         return bound
-    return SHIFT_REGISTER if depth <= LEAST_FIFO_DEPTH or bits * depth <= SHIFT_BITS else MEMORY
+    return SHIFT_REGISTER if depth <= MIN_FIFO_DEPTH or bits * depth <= SHIFT_BITS else MEMORY

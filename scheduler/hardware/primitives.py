@@ -33,7 +33,7 @@ WIDEST_WORD = 4096
 SHIFT_WORDS = 32
 """Words of a shift register in one LUT, which stores one bit of each word."""
 
-LEAST_FIFO_DEPTH = 2
+MIN_FIFO_DEPTH = 2
 """The least FIFO depth at which both ends can work in every cycle (docs/explanation/cycles.md)."""
 
 ULTRASCALE = "zynq-ultrascale+"

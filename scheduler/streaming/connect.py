@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scheduler.streaming import graph as g
 
-MOST_STREAMS = 4
+MAX_STREAMS = 4
 """The maximum number of inputs of a concat, and of outputs of a duplicate or split.
 
 More of them need a chain of blocks.
@@ -48,12 +48,12 @@ def _copies(
 ) -> list[g.Port]:
     """Append duplicate blocks of the output ``port`` to ``connected`` and return their output ports, one per reader.
 
-    More than MOST_STREAMS readers need a chain: the last output of a duplicate is the input of the next one.
+    More than MAX_STREAMS readers need a chain: the last output of a duplicate is the input of the next one.
     """
-    fit = min(copies, MOST_STREAMS)
+    fit = min(copies, MAX_STREAMS)
     connected.append(g.Block(label, g.Duplicate(fit), (port,), (kind,) * fit, None, source))
     ports = [g.Port(len(connected) - 1, i) for i in range(fit)]
-    if copies <= MOST_STREAMS:
+    if copies <= MAX_STREAMS:
         return ports
     return ports[:-1] + _copies(connected, _next(label), ports[-1], kind, copies - fit + 1, source)
 

@@ -18,7 +18,7 @@ from cnn.requantise import Requantising
 from cnn.tables import Table
 from scheduler.streaming.blocks.kind import Kind
 
-MOST_LABELS = 32
+MAX_LABELS = 32
 """The maximum number of labels that a label select can choose per pixel."""
 
 

@@ -57,7 +57,7 @@ from scheduler.convolutions import dense, dilation_of, on_all_channels
 from scheduler.nodes import resolve
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.packages import BLOCKS
-from scheduler.streaming.connect import MOST_STREAMS, connect
+from scheduler.streaming.connect import MAX_STREAMS, connect
 from scheduler.streaming.refusals import check_layers
 
 _PlainOp: TypeAlias = (
@@ -166,8 +166,8 @@ class _Lowering:
     def _plain(self, index: int, node: QNode, op: _PlainOp) -> g.Port:
         inputs = tuple(self.ports[i] for i in node.inputs)
         out = g.StreamType(node.shape, node.type.datatype)
-        while isinstance(op, Concat) and len(inputs) > MOST_STREAMS:
-            inputs = (self._join(node, inputs[:MOST_STREAMS]), *inputs[MOST_STREAMS:])
+        while isinstance(op, Concat) and len(inputs) > MAX_STREAMS:
+            inputs = (self._join(node, inputs[:MAX_STREAMS]), *inputs[MAX_STREAMS:])
         return self._add(node.name, _plain_op(op), inputs, (out,), index, node.source)
 
     def _join(self, node: QNode, ports: tuple[g.Port, ...]) -> g.Port:
@@ -284,7 +284,7 @@ class _Lowering:
         """Add a split block of the map at ``source`` into ``parts``, and a Discard for each part that no slice layer
         reads.
 
-        If there are more parts than MOST_STREAMS outputs, the last output carries the rest to another split.
+        If there are more parts than MAX_STREAMS outputs, the last output carries the rest to another split.
 
         Args:
             first: The first of the slices, which gives the blocks their names.
@@ -294,7 +294,7 @@ class _Lowering:
             level: The number of splits before this one in the chain.
         """
         read = self._type(source)
-        fit = len(parts) if len(parts) <= MOST_STREAMS else MOST_STREAMS - 1
+        fit = len(parts) if len(parts) <= MAX_STREAMS else MAX_STREAMS - 1
         sizes = (*parts[:fit], sum(parts[fit:])) if fit < len(parts) else parts
         outs = tuple(replace(read, shape=replace(read.shape, channels=size)) for size in sizes)
         suffix = f"{level}" * (level > 0)

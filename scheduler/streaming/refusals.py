@@ -42,7 +42,7 @@ from cnn.quantized import QNode, QuantizedNetwork, has_integers
 from scheduler.nodes import check_computes, check_refused, nodes_of, resolve
 from scheduler.streaming import graph as g
 from scheduler.streaming.blocks.packages import BLOCKS
-from scheduler.streaming.connect import MOST_STREAMS
+from scheduler.streaming.connect import MAX_STREAMS
 
 
 def check_mappable(network: Network | QuantizedNetwork) -> None:
@@ -91,12 +91,12 @@ def _refusal(network: Network | QuantizedNetwork, node: Node | QNode) -> str | N
             return f"it pads in mode {op.mode}, for which no block exists; use the systolic style"
         case Slice() if not _is_read(network, node):
             return "no layer of the pipeline reads its channels; add a convolution after it"
-        case TopK() as op if op.k > g.MOST_LABELS:
-            return f"it chooses {op.k} labels, but the maximum is {g.MOST_LABELS}; cut the network before it"
+        case TopK() as op if op.k > g.MAX_LABELS:
+            return f"it chooses {op.k} labels, but the maximum is {g.MAX_LABELS}; cut the network before it"
         case Custom() as op if op.layer not in BLOCKS:
             return f"no installed package has a block for it; install one that adds {op.layer} to {BLOCKS.group}"
-        case Add() | QAdd() if len(inputs) > MOST_STREAMS:
-            return f"it adds {len(inputs)} maps, but the maximum is {MOST_STREAMS}; split it into several additions"
+        case Add() | QAdd() if len(inputs) > MAX_STREAMS:
+            return f"it adds {len(inputs)} maps, but the maximum is {MAX_STREAMS}; split it into several additions"
         case Concat():
             return _refuse_datatypes(inputs)
         case Slice() | TopK() | Custom() | Add() | QAdd() | Multiply() | QMultiply():

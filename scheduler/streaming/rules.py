@@ -32,10 +32,10 @@ MEMORIES = ("embedded", "decoupled", "external")
 RAMS = ("auto", "lutram", "bram", "uram")
 MULTIPLIERS = ("dsp", "lut")
 
-MOST_KEPT = 64
+MAX_KEPT = 64
 """The maximum values in the registers of a label select. It compares all of them in one cycle."""
 
-MOST_SHARED = 64
+MAX_SHARED = 64
 """The maximum values per cycle of a softmax. Each needs a table look-up and a multiplier."""
 
 
@@ -200,18 +200,16 @@ BLOCKS: tuple[Constraint, ...] = (
     Constraint(
         "values that a label select keeps",
         (g.LabelSelect,),
-        lambda s: s.fold.pe * _chosen(s) <= MOST_KEPT,
+        lambda s: s.fold.pe * _chosen(s) <= MAX_KEPT,
         lambda s: RangeError(
-            f"pe, whose lanes keep the {_chosen(s)} greatest values each,", s.fold.pe, high=MOST_KEPT // _chosen(s)
+            f"pe, whose lanes keep the {_chosen(s)} greatest values each,", s.fold.pe, high=MAX_KEPT // _chosen(s)
         ),
     ),
     Constraint(
         "values per cycle of a softmax",
         (g.Softmax,),
-        lambda s: s.fold.pe <= MOST_SHARED,
-        lambda s: RangeError(
-            "pe, whose lanes have a look-up table and a multiplier each,", s.fold.pe, high=MOST_SHARED
-        ),
+        lambda s: s.fold.pe <= MAX_SHARED,
+        lambda s: RangeError("pe, whose lanes have a look-up table and a multiplier each,", s.fold.pe, high=MAX_SHARED),
     ),
     Constraint(
         "rows of darknet's reorg",

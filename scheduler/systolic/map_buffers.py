@@ -26,7 +26,7 @@ from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.network.layer import Layer
 from scheduler.systolic.on_chip import Handover, broken_stay_rules, common_rotations, handovers
 
-MOST_STATES = 512
+MAX_STATES = 512
 """The maximum number of states of the buffers that ``_best_placement`` keeps per layer. No known network reaches it."""
 
 
@@ -233,7 +233,7 @@ def _best_placement(
                     reached[held] = _Placement(gain, (*placement.places, place))
         if not reached:
             return (), index
-        placements = dict(nlargest(MOST_STATES, reached.items(), key=lambda pair: pair[1].avoided_words))
+        placements = dict(nlargest(MAX_STATES, reached.items(), key=lambda pair: pair[1].avoided_words))
     return max(placements.values(), key=lambda placement: placement.avoided_words).places, len(choices)
 
 

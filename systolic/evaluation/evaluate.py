@@ -13,7 +13,7 @@ from boards.progress import Progress, ProgressStep, silent
 from cnn.integer_model import run_integer
 from host import Options
 from host.vision.channels import load_frame, network_input
-from systolic.evaluation.frames import LEAST_PROBABILITY, EvaluatedNetwork, Frame, ImageResult, Subject, compute_all
+from systolic.evaluation.frames import MIN_PROBABILITY, EvaluatedNetwork, Frame, ImageResult, Subject, compute_all
 from systolic.evaluation.layouts.darknet import Classes
 from systolic.evaluation.layouts.labelled import LabelledPicture, LabelledSet
 from systolic.evaluation.layouts.read import read_labelled
@@ -113,7 +113,7 @@ def _execute(
     """
     if not pictures:
         return None
-    options = Options(threshold=LEAST_PROBABILITY, overlap=subject.iou_threshold)
+    options = Options(threshold=MIN_PROBABILITY, overlap=subject.iou_threshold)
     manifest, answers, mismatches = design.manifest, [], 0
     nodes = [manifest.layers[index].node for index in manifest.output_layers]
     with detector_of(design.path, options, progress=progress) as detector:

@@ -14,7 +14,7 @@ from cnn.quantized import QuantizedNetwork
 from systolic.model import Calibration, Model, sample_pictures
 from systolic.pictures import network_inputs
 
-LEAST_SQNR_DB = 15.0
+MIN_SQNR_DB = 15.0
 """The SQNR below which a head is reported. At 15 dB, the RMS error is more than a sixth of the RMS signal.
 
 8 bits keep even random weights above this limit. 4 bits do not reach it without training
@@ -26,7 +26,7 @@ PICTURES = 2
 large network."""
 
 
-MOST_BITS = 16
+MAX_BITS = 16
 """The most bits that an engine's weights can have."""
 
 LOW_BITS = 4
@@ -80,7 +80,7 @@ class Tried:
         if self.random:
             return "the weights are random numbers of --seed: take a trained network, or give its --weights"
         if self.generated:
-            remedies = ["generate it again with more --bits"] if self.bits < MOST_BITS else []
+            remedies = ["generate it again with more --bits"] if self.bits < MAX_BITS else []
             return " or ".join([*remedies, *self._training]) or "more bits are not available"
         remedies = [] if self.calibrated else ["--calibrate with pictures like those that it will process"]
         few = self.bits <= LOW_BITS or self.mixed
@@ -88,13 +88,13 @@ class Tried:
         free += [] if self.zero_points or self.mixed or not few else ["--zero-points"]
         remedies += [f"take {' and '.join(free)}, which cost no cycle"] if free else []
         more = "take --bits 8 in place of --mixed" if self.mixed else f"take --bits {2 * self.bits}"
-        remedies += [more] if self.bits < MOST_BITS else []
+        remedies += [more] if self.bits < MAX_BITS else []
         return ", or ".join([*remedies, *self._training]) or "more bits are not available"
 
     @property
     def _training(self) -> list[str]:
         """The advice to train the network, as a list of one; empty at 16 bits, because training gives at most 8."""
-        return ["train its integers with systolic train"] if self.bits < MOST_BITS else []
+        return ["train its integers with systolic train"] if self.bits < MAX_BITS else []
 
 
 def weight_bits(network: QuantizedNetwork) -> int:
@@ -124,7 +124,7 @@ class HeadFidelity:
 
     @property
     def warning(self) -> str:
-        """The warning if an output's SQNR is below ``LEAST_SQNR_DB``, else ""."""
+        """The warning if an output's SQNR is below ``MIN_SQNR_DB``, else ""."""
         return warning_of(self.sqnr_db, self.tried)
 
     def values(self) -> dict[str, Any]:
@@ -173,11 +173,11 @@ def warning_of(heads_db: Mapping[str, float | None], tried: Tried) -> str:
         heads_db: The SQNR in dB by the head's name.
         tried: The quantisation options that were used.
     """
-    low = [f"{name} {_told(ratio)}" for name, ratio in heads_db.items() if ratio is not None and ratio < LEAST_SQNR_DB]
+    low = [f"{name} {_told(ratio)}" for name, ratio in heads_db.items() if ratio is not None and ratio < MIN_SQNR_DB]
     if not low:
         return ""
     return (
-        f"the integers are far from the float network: SQNR at the heads is below {LEAST_SQNR_DB:g} dB "
+        f"the integers are far from the float network: SQNR at the heads is below {MIN_SQNR_DB:g} dB "
         f"({', '.join(low)}). Expect wrong boxes and classes; {tried.advice}"
     )
 

@@ -34,7 +34,7 @@ from host.vision.placement import Placement
 from systolic.evaluation.fidelity import Tried
 from systolic.network_outputs import head_of, layer_per_node, tensors
 
-LEAST_PROBABILITY = 0.005
+MIN_PROBABILITY = 0.005
 """The least confidence of the boxes that average precision ranks. darknet uses the same value."""
 
 
@@ -189,7 +189,7 @@ def decode_result(subject: Subject, values: Mapping[int, FloatArray], placement:
         return ImageResult(scores=told(values[output], labels))
     outputs = [np.concatenate([values[node] for node in sources]) for sources, _ in subject.heads]
     kinds = [head for _, head in subject.heads]
-    boxes = detect(outputs, kinds, placement, labels, LEAST_PROBABILITY, subject.iou_threshold)
+    boxes = detect(outputs, kinds, placement, labels, MIN_PROBABILITY, subject.iou_threshold)
     return ImageResult(clipped(boxes, placement.picture_width, placement.picture_height))
 
 

@@ -21,7 +21,7 @@ OVERLAPS = np.linspace(0.5, 0.95, 10)
 """The IoU thresholds. A box is right at a threshold if its IoU with an object of its class reaches the threshold."""
 
 RECALLS = np.linspace(0, 1, 101)
-MOST_BOXES = 100
+MAX_BOXES = 100
 """The most boxes per class and image that count: the most probable ones."""
 
 _NOTHING = float("nan")
@@ -159,7 +159,7 @@ def _matches(label: str, detections: Sequence[Sequence[Detection]], truths: Sequ
 
 def _match(boxes: Sequence[Detection], truths: Sequence[Truth]) -> _Matches:
     """Match the boxes of one image and class with labelled objects: the most probable box first, by greatest IoU."""
-    boxes = sorted(boxes, key=lambda box: -box.probability)[:MOST_BOXES]
+    boxes = sorted(boxes, key=lambda box: -box.probability)[:MAX_BOXES]
     truths = sorted(truths, key=lambda truth: not truth.counts)
     shape = (len(OVERLAPS), len(boxes))
     right, ignored, overlap = np.zeros(shape, bool), np.zeros(shape, bool), np.zeros(len(boxes))

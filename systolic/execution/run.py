@@ -172,20 +172,20 @@ def _score_values(score: Score) -> dict[str, Any]:
     return {"label": score.label, **{name: round(value, 4) for name, value in numbers.items() if value is not None}}
 
 
-MOST_VALUES = 256
+MAX_VALUES = 256
 """The most values of a tensor that the JSON object lists. Larger tensors are available as .npz."""
 
 
 def tensor_values(result: Result) -> list[dict[str, Any]]:
     """Return {name, sides, least, greatest} of each output tensor of the network.
 
-    An output with at most ``MOST_VALUES`` values also has ``values``, the list of all values in row-major order.
+    An output with at most ``MAX_VALUES`` values also has ``values``, the list of all values in row-major order.
     """
     return [_tensor_values(name, array) for name, array in result.tensors.items()]
 
 
 def _tensor_values(name: str, array: npt.NDArray[Any]) -> dict[str, Any]:
-    few = array.size <= MOST_VALUES
+    few = array.size <= MAX_VALUES
     return {
         "name": name,
         "sides": "×".join(map(str, array.shape)),

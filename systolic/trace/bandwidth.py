@@ -15,7 +15,7 @@ from systolic.trace.timing import RegionTiming, TraceTiming
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-BINS, LEAST_CYCLES = 256, 256
+BINS, MIN_CYCLES = 256, 256
 """The number of time bins, and the least cycles per bin.
 
 The DDR serves chunks that take some cycles. A chunk counts in the bin where it begins, so that shorter bins would be
@@ -131,9 +131,9 @@ def bandwidth(timing: TraceTiming, bins: int | None = None) -> Bandwidth:
 
     Args:
         timing: The solved trace, with ``timeline=True``.
-        bins: The number of time bins. None takes the most that ``BINS`` and ``LEAST_CYCLES`` allow.
+        bins: The number of time bins. None takes the most that ``BINS`` and ``MIN_CYCLES`` allow.
     """
-    bins = bins or max(1, min(BINS, timing.cycles // LEAST_CYCLES))
+    bins = bins or max(1, min(BINS, timing.cycles // MIN_CYCLES))
     ends = np.linspace(0.0, max(1, timing.cycles), bins + 1)
     read, written = (_moved(timing.regions, write, ends) for write in (False, True))
     a_second = timing.clock_mhz * 1e6 / (ends[1] - ends[0]) / 1e9

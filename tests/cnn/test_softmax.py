@@ -24,7 +24,7 @@ from cnn.float_model import run_float
 from cnn.integer_model import run_integer
 from cnn.maps import IntArray, Shape
 from cnn.ops import QSoftmax, Softmax
-from cnn.ops.softmax import METHODS, MOST_CHANNELS, SHARES, shares, softmax_of, softmax_of_positions
+from cnn.ops.softmax import MAX_CHANNELS, METHODS, SHARES, shares, softmax_of, softmax_of_positions
 from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
 from cnn.quantized import QNode, QuantizedNetwork
@@ -57,7 +57,7 @@ def test_shares_are_within_the_bound() -> None:
     rows = pairwise(
         datatype=(INT8, UINT8, INT4, TERNARY),
         scale=(1e-4, 0.02, 0.1, 0.7, 12.0),
-        channels=(1, 2, 10, 1000, MOST_CHANNELS),
+        channels=(1, 2, 10, 1000, MAX_CHANNELS),
     )
     for datatype, scale, channels in rows:
         random = np.random.default_rng(channels)
@@ -88,8 +88,8 @@ def test_worst_case_of_1000_classes_reaches_the_bound() -> None:
     wrong = abs(exact - (1 << 20) / ((1 << 20) + 999))
     assert 0.9 < wrong / (1000 / 2**21) <= 1.01
     assert apart(values, source) <= bound(1000)
-    most, wide = worst(MOST_CHANNELS)
-    assert apart(most, wide) <= bound(MOST_CHANNELS)
+    most, wide = worst(MAX_CHANNELS)
+    assert apart(most, wide) <= bound(MAX_CHANNELS)
 
 
 def test_bound_is_nearly_reached_by_random_values() -> None:
@@ -232,8 +232,8 @@ def test_softmax_that_the_accelerator_cannot_compute_is_refused() -> None:
     ):
         with raises(UnsupportedError, subject=subject, where="'softmax' (test:6)", remedy=host):
             on_accelerator(replace(plain, nodes=(*plain.nodes[:-1], node)), "stable")
-    wide = replace(last, shape=Shape(MOST_CHANNELS + 1, 1, 1))
-    with raises(RangeError, got=MOST_CHANNELS + 1, high=MOST_CHANNELS, where="'softmax' (test:6)", remedy=host):
+    wide = replace(last, shape=Shape(MAX_CHANNELS + 1, 1, 1))
+    with raises(RangeError, got=MAX_CHANNELS + 1, high=MAX_CHANNELS, where="'softmax' (test:6)", remedy=host):
         on_accelerator(replace(plain, nodes=(*plain.nodes[:-1], wide)), "stable")
 
 

@@ -38,7 +38,7 @@ from tests.fuzz.files.structured import JSON
 from tests.fuzz.files.target import Target
 
 SIDE, PICTURE = 32, (30, 20)
-MOST_VALUES = 1 << 20
+MAX_VALUES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ def read_head(path: Path) -> None:
     head = from_json(NetworkHead, values.get("head")).head
     tensor = from_json(TensorMap, values.get("tensor"))
     check_tensor("head", tensor, re.compile("INT8"), "INT8")
-    if head.channels != tensor.channels or np.prod(tensor.shape) > MOST_VALUES:
+    if head.channels != tensor.channels or np.prod(tensor.shape) > MAX_VALUES:
         raise ShapeError(
-            "the map of the head", tensor.shape, f"{head.channels} channels and at most {MOST_VALUES:,} values"
+            "the map of the head", tensor.shape, f"{head.channels} channels and at most {MAX_VALUES:,} values"
         )
     labels = from_json(_Labels, values).labels
     integers = np.random.default_rng(1).integers(-128, 128, tensor.shape, np.int16)

@@ -28,7 +28,7 @@ GREATER = "".join(
 )
 CUBE = "from cnn.activations import Function\ncube = Function(lambda x: x**3)\n"
 SEED, DRAWN, FEW = 77, 40, 8
-MOST_CASES = 6
+MAX_CASES = 6
 """Limit for the cases after which the planted fault must be found."""
 
 
@@ -124,7 +124,7 @@ def test_try_case_with_faulty_package_hardware_fails(
     ((header, text),) = block.files.items()
     planted = text.replace("coming[c % GROUPS * EACH + c / GROUPS]", "coming[c]")
     assert planted != text
-    cases = [replace(case, checks=("native",)) for case in with_layer(drawn, "streaming", "acme_shuffle")][:MOST_CASES]
+    cases = [replace(case, checks=("native",)) for case in with_layer(drawn, "streaming", "acme_shuffle")][:MAX_CASES]
     hardware = sys.modules["acme_shuffle.hardware"]
     for case in cases:
         with monkeypatch.context() as patch:

@@ -82,7 +82,7 @@ def test_hunt_slow_file_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         while True:
             pass
 
-    monkeypatch.setattr("tests.fuzz.files.hunt.MOST_SECONDS", 0.1)
+    monkeypatch.setattr("tests.fuzz.files.hunt.MAX_SECONDS", 0.1)
     target = Target("planted", lambda: (GOOD,), (flip,), read)
     assert hunt(target, Campaign(seed=1, cases=1, seconds=None, failures=tmp_path)) == 1
     (text,) = tmp_path.glob("*.txt")

@@ -40,7 +40,7 @@ DRAWN_ON = Array(4, 16, 8, row_depth=512, weight_depth=512, kept_depth=256, chun
 QUICK = (RESIZE,)
 """The cases for which no code is compiled."""
 
-SEED, SYSTOLIC, STREAMING, MOST_REFUSED = 1, 34, 4, 0.2
+SEED, SYSTOLIC, STREAMING, MAX_REFUSED = 1, 34, 4, 0.2
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_try_case_random_networks_match_golden_model(cache: Path, monkeypatch: p
         if outcome.state == "failed":
             failures.append(f"{outcome.stage}: {outcome.sentence}\n{case.text()}")
     assert not failures, "\n".join(failures)
-    assert sum(tally.refusals.values()) <= MOST_REFUSED * len(cases), tally.text(0)
+    assert sum(tally.refusals.values()) <= MAX_REFUSED * len(cases), tally.text(0)
     assert sum(tally.layers.values()) >= 200, tally.text(0)
     assert set(tally.executed) == {"systolic", "streaming"}
 
@@ -207,7 +207,7 @@ def test_try_case_without_processor_time_is_a_hang(cache: Path, monkeypatch: pyt
     """Detect a hang by the processor time, because a case can take long on a busy machine."""
     monkeypatch.setitem(checks.CHECKS, "native", _waits)
     monkeypatch.setattr(trial, "WAIT_SECONDS", 1)
-    monkeypatch.setattr(trial, "LEAST_SECONDS", 0.1)
+    monkeypatch.setattr(trial, "MIN_SECONDS", 0.1)
     outcome = try_case(replace(read_case(RESIZE.read_text("utf-8")), checks=("native",)), cache)
     assert (outcome.state, outcome.stage) == ("failed", "time")
     assert outcome.sentence == "the case hangs: less than 0.1 s of processor time in 1 s"

@@ -11,7 +11,7 @@ import pytest
 from boards.errors import DamagedFileError, FileAccessError, MismatchError, RangeError, ShapeError
 from host.vision.channels import checked_frame, load_frame, network_input, to_draw_on
 from host.vision.frame import StageSpan, StageTiming, measure
-from host.vision.picture import LARGEST_PICTURE
+from host.vision.picture import MAX_PICTURE_PIXELS
 from tests.support.errors import raises
 
 
@@ -37,11 +37,11 @@ def test_grey_becomes_three_equal_channels() -> None:
 
 def test_network_input_above_the_pixel_limit_is_refused_before_reading() -> None:
     """Use an array of numpy that has 3 TiB of pixels and takes one byte of memory."""
-    for shape in ((1 << 20, 1 << 20, 3), (1 << 40, 1, 3), (1, LARGEST_PICTURE + 1), (1 << 31, 1 << 31, 1)):
+    for shape in ((1 << 20, 1 << 20, 3), (1 << 40, 1, 3), (1, MAX_PICTURE_PIXELS + 1), (1 << 31, 1 << 31, 1)):
         view = np.broadcast_to(np.uint8(7), shape)
-        with raises(RangeError, got=shape[0] * shape[1], high=LARGEST_PICTURE):
+        with raises(RangeError, got=shape[0] * shape[1], high=MAX_PICTURE_PIXELS):
             network_input(view, (3, 8, 8), "plain")
-    checked_frame(np.broadcast_to(np.uint8(7), (LARGEST_PICTURE, 1, 3)))
+    checked_frame(np.broadcast_to(np.uint8(7), (MAX_PICTURE_PIXELS, 1, 3)))
 
 
 def test_array_file_is_a_frame_or_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_array_file_is_a_frame_or_refused(tmp_path: Path, monkeypatch: pytest.Mo
     with raises(ShapeError, where=str(path), what="the picture", got="float32 [3, 4, 5]"):
         load_frame(path)
     path.write_bytes(whole)
-    monkeypatch.setattr("host.vision.channels.LARGEST_MEMORY", 59)
+    monkeypatch.setattr("host.vision.channels.MAX_PICTURE_BYTES", 59)
     with raises(RangeError, where=str(path), got=60, high=59):
         load_frame(path)
 

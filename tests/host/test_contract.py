@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from host.contract.manifest import (
-    LARGEST_MANIFEST,
     MANIFESTS,
+    MAX_MANIFEST_BYTES,
     is_design,
     manifest_in,
     manifest_text,
@@ -109,7 +109,7 @@ def test_folder_is_a_design_by_the_format_of_its_manifest(tmp_path: Path) -> Non
         path.write_bytes(data)
         assert not is_design(tmp_path), data[:20]
     with path.open("wb") as file:
-        file.truncate(LARGEST_MANIFEST + 1)
+        file.truncate(MAX_MANIFEST_BYTES + 1)
     assert not is_design(tmp_path)
     for text in (json.dumps(streaming_values() | {"version": 1}), '{"format": "systolic-manifest"}'):
         path.write_text(text)

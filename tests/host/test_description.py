@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from boards.errors import DamagedFileError, FileAccessError, RangeError
-from host.board.overlay import LARGEST_DESCRIPTION, check_description
+from host.board.overlay import MAX_DESCRIPTION_BYTES, check_description
 from tests.support.errors import raises
 
 GOOD = (Path(__file__).parents[1] / "golden/systolic/design/systolic.hwh").read_bytes()
@@ -33,6 +33,6 @@ def test_damaged_description_is_refused(tmp_path: Path) -> None:
             check_description(path)
         assert caught.value.reason.startswith(f"is not a hardware description: {reason}"), data[:40]
     with path.open("wb") as file:
-        file.truncate(LARGEST_DESCRIPTION + 1)
-    with raises(RangeError, where=str(path), got=LARGEST_DESCRIPTION + 1, high=LARGEST_DESCRIPTION):
+        file.truncate(MAX_DESCRIPTION_BYTES + 1)
+    with raises(RangeError, where=str(path), got=MAX_DESCRIPTION_BYTES + 1, high=MAX_DESCRIPTION_BYTES):
         check_description(path)

@@ -136,7 +136,7 @@ def driver() -> tuple[StreamingDriver, list[str]]:
 
 
 def test_driver_refused_or_interrupted_frame_leaves_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("host.streaming.driver.LEAST_TURN_SECONDS", 0.01)
+    monkeypatch.setattr("host.streaming.driver.MIN_TURN_SECONDS", 0.01)
     made, log = driver()
     size = made._manifest.packet_in.beat_bytes
     batches = [StreamingBatch(index, np.zeros(size, np.uint8), None) for index in range(2)]

@@ -12,7 +12,7 @@ from host.contract.parts import NetworkHead
 from host.vision.detection import decode, detect
 from host.vision.drawing import class_colour, draw
 from host.vision.heads.boxes import decode_anchor_free, decode_cells, decode_ssd
-from host.vision.heads.head import MOST_BIAS, Head
+from host.vision.heads.head import MAX_BIAS, Head
 from host.vision.heads.segmentation import segment
 from host.vision.placement import Placement
 from tests.support.errors import raises
@@ -207,7 +207,7 @@ def test_detect_with_the_greatest_bias_gives_finite_boxes() -> None:
     for kind in ("cells", "ssd", "anchor-free"):
         anchors = () if kind == "anchor-free" else ((4.0, 9.0),)
         plain = Head(kind, anchors, 2)
-        head = Head(kind, anchors, 2, bias=(MOST_BIAS,) * plain.channels)
+        head = Head(kind, anchors, 2, bias=(MAX_BIAS,) * plain.channels)
         boxes = detect([np.zeros((head.channels, 1, 1), np.float32)], [head], WHOLE, ())
         assert all(np.isfinite(box.box).all() for box in boxes)
         with raises(InvalidValueError, what="bias of a head", required=f"empty or {plain.channels} finite numbers"):

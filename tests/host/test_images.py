@@ -14,8 +14,8 @@ import pytest
 from boards.errors import FileAccessError, InvalidValueError, MismatchError, RangeError
 from contract.program import names_of
 from host.contract.manifest import of_style, read_manifest
-from host.contract.parts import LARGEST_BUFFER, DataFile, read_data_file
-from host.contract.program import LARGEST_SHIFT
+from host.contract.parts import MAX_BUFFER_BYTES, DataFile, read_data_file
+from host.contract.program import MAX_SHIFT
 from host.contract.systolic import SystolicManifest
 from host.contract.uploads import _whole, read_streaming, read_systolic
 from systolic.files import write
@@ -58,8 +58,8 @@ def test_image_is_read_if_its_checksum_is_right(tmp_path: Path) -> None:
     with raises(FileAccessError, path=str(tmp_path / "b.bin")):
         read_data_file(tmp_path, DataFile("b.bin", 1))
     with (tmp_path / "a.bin").open("wb") as file:
-        file.truncate(LARGEST_BUFFER + 1)
-    with raises(RangeError, where=str(tmp_path / "a.bin"), got=LARGEST_BUFFER + 1, high=LARGEST_BUFFER):
+        file.truncate(MAX_BUFFER_BYTES + 1)
+    with raises(RangeError, where=str(tmp_path / "a.bin"), got=MAX_BUFFER_BYTES + 1, high=MAX_BUFFER_BYTES):
         read_data_file(tmp_path, DataFile("a.bin", right))
 
 
@@ -127,9 +127,9 @@ def test_requantiser_shift_outside_1_to_47_is_refused(design: tuple[Path, Systol
     words = np.fromfile(folder / image.path, "<u4").reshape(-1, 4)
     for shift, plain, marked in (
         (1, True, True),
-        (LARGEST_SHIFT, True, True),
+        (MAX_SHIFT, True, True),
         (0, False, False),
-        (LARGEST_SHIFT + 1, False, False),
+        (MAX_SHIFT + 1, False, False),
         (64 + 7, False, True),
         (128 + 47, False, True),
         (192 + 1, False, True),

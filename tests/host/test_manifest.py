@@ -23,7 +23,7 @@ from boards.errors import (
     SystolicError,
 )
 from host.contract.codec import Range, from_json
-from host.contract.manifest import LARGEST_MANIFEST, MANIFESTS, of_style, parse_manifest, read_manifest
+from host.contract.manifest import MANIFESTS, MAX_MANIFEST_BYTES, of_style, parse_manifest, read_manifest
 from host.contract.parts import Manifest, NetworkHead
 from host.contract.streaming import StreamingManifest
 from host.contract.systolic import SystolicManifest, _check_on_chip, _check_region
@@ -243,8 +243,8 @@ def test_manifest_file_that_is_damaged_is_refused(tmp_path: Path) -> None:
         with raises(DamagedFileError, path=str(path)):
             read_manifest(tmp_path)
     with path.open("wb") as file:
-        file.truncate(LARGEST_MANIFEST + 1)
-    with raises(RangeError, where=str(path), got=LARGEST_MANIFEST + 1, high=16 << 20):
+        file.truncate(MAX_MANIFEST_BYTES + 1)
+    with raises(RangeError, where=str(path), got=MAX_MANIFEST_BYTES + 1, high=16 << 20):
         read_manifest(tmp_path)
 
 

@@ -14,7 +14,7 @@ from PIL import Image, ImageOps
 
 from boards.errors import DamagedFileError, RangeError
 from host.vision.headers import memory_of
-from host.vision.picture import LARGEST_MEMORY, load_picture
+from host.vision.picture import MAX_PICTURE_BYTES, load_picture
 from tests.support.errors import raises
 from tests.support.host import picture_memory
 from tests.support.host.pictures import huge_png, len_of, png
@@ -115,11 +115,11 @@ def test_load_picture_of_few_bytes_that_claim_much_is_refused_at_once(tmp_path: 
         (lossless, 5099),
     ):
         picture.write_bytes(data)
-        with raises(RangeError, where=str(picture), high=LARGEST_MEMORY) as caught:
+        with raises(RangeError, where=str(picture), high=MAX_PICTURE_BYTES) as caught:
             load_picture(picture)
         assert int(str(caught.value.got)) // 1_000_000 == megabytes
         if data is lossless:
-            taken, outcome = peak(picture, LARGEST_MEMORY)
+            taken, outcome = peak(picture, MAX_PICTURE_BYTES)
             assert outcome.startswith("RangeError: ")
             assert taken < 4 * NOISE
 

@@ -26,7 +26,7 @@ from cnn.requantise import SHIFT_LIMIT
 from contract.program import PASS_FIELDS, PASS_WORDS
 from host.contract.libraries import SystolicLibrary
 from host.contract.manifest import of_style, parse_manifest, read_manifest
-from host.contract.program import LARGEST_SHIFT, ImageWords, check_program
+from host.contract.program import MAX_SHIFT, ImageWords, check_program
 from host.contract.systolic import SystolicManifest
 from host.contract.uploads import SystolicUploads, read_systolic
 from systolic.execution.build import build
@@ -69,7 +69,7 @@ def set_field(folder: Path, field: str, value: int, number: int = 0) -> None:
 
 
 def test_largest_shift_of_the_host_equals_the_limit_of_requantisers() -> None:
-    assert LARGEST_SHIFT == SHIFT_LIMIT
+    assert MAX_SHIFT == SHIFT_LIMIT
 
 
 def read_all(networks_by_name: Mapping[str, Any], geometry: str, batch: int, folder: Path) -> int:

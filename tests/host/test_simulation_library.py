@@ -113,4 +113,4 @@ def test_temporary_folder_of_another_user_is_refused(
     with raises(FileAccessError, path=str(own), what="folder") as caught:
         library_folder(folder)
     assert caught.value.reason.startswith("cannot be made: ")
-    assert simulation_library.LARGEST_SOURCE == 1 << 28
+    assert simulation_library.MAX_SOURCE_BYTES == 1 << 28

@@ -149,7 +149,7 @@ def test_video_of_another_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_video_with_too_large_frames_is_refused(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("host.vision.video.LARGEST_PICTURE", 1_000)
+    monkeypatch.setattr("host.vision.video.MAX_PICTURE_PIXELS", 1_000)
     with raises(RangeError, where=f"video file {video}", got=WIDTH * HEIGHT, high=1_000):
         Video(video)
 

@@ -15,16 +15,16 @@ from boards.board import load, names
 from boards.errors import RangeError
 from hls_templates.vendor.ports import BEATS, LENGTH_BITS
 from host.contract.codec import OneOf
-from host.contract.parts import MOST_FRAMES
-from host.contract.streaming import LARGEST_PACKET, Packet
+from host.contract.parts import MAX_FRAMES
+from host.contract.streaming import MAX_PACKET_BYTES, Packet
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.budget import Budget, check_budget, room
 from scheduler.hardware.ddr import (
     BURST_WORDS,
     DDR_CHUNK,
     DDR_EFFICIENCY,
-    LEAST_EFFICIENCY,
-    LEAST_GBPS,
+    MIN_EFFICIENCY,
+    MIN_GBPS,
     OUTSTANDING,
     PORT_LATENCY,
     READ_LATENCY_NS,
@@ -143,24 +143,24 @@ def test_room_smallest_share_leaves_one_of_each_resource() -> None:
 
 
 def test_host_batch_limit_equals_the_scheduler() -> None:
-    assert MOST_FRAMES == MAX_BATCH
+    assert MAX_FRAMES == MAX_BATCH
 
 
 def test_host_beats_equal_those_of_the_dma() -> None:
     hints = get_type_hints(Packet, include_extras=True)["beat"].__metadata__
     assert [hint.values for hint in hints if isinstance(hint, OneOf)] == [BEATS]
-    assert (1 << LENGTH_BITS) - 1 == LARGEST_PACKET
+    assert (1 << LENGTH_BITS) - 1 == MAX_PACKET_BYTES
 
 
 def test_ddr_rate_out_of_range_is_refused() -> None:
     for efficiency in (0, 1e-300, 1.01):
-        with raises(RangeError, got=efficiency, low=LEAST_EFFICIENCY, high=1) as caught:
+        with raises(RangeError, got=efficiency, low=MIN_EFFICIENCY, high=1) as caught:
             DdrRate(19.2, efficiency)
         assert caught.value.what.startswith("--ddr-efficiency")
     assert DdrRate(19.2, 1).sustained_gbps == 19.2
     assert DdrRate(10_000, 0.5).sustained_gbps == 5000
     for gbps in (10_000.1, 1e-300, 0, -0.5):
-        with raises(RangeError, got=gbps, low=LEAST_GBPS, high=10_000) as caught:
+        with raises(RangeError, got=gbps, low=MIN_GBPS, high=10_000) as caught:
             DdrRate(gbps)
         assert caught.value.what.startswith("--ddr-gbps")
     with raises(RangeError, got=-1):
@@ -172,7 +172,7 @@ def test_ddr_rate_out_of_range_is_refused() -> None:
 def test_ddr_timing_slowest_memory_moves_bytes_every_cycle() -> None:
     for board in map(load, names()):
         for clock in board.clocks():
-            assert ddr_timing(board, clock.mhz, DdrRate(LEAST_GBPS, LEAST_EFFICIENCY)).milli_bytes > 0
+            assert ddr_timing(board, clock.mhz, DdrRate(MIN_GBPS, MIN_EFFICIENCY)).milli_bytes > 0
 
 
 @given(st.integers(1, 400), st.integers(1, 40_000))

@@ -21,7 +21,7 @@ from boards.errors import (
     UnknownKeyError,
     UnsupportedError,
 )
-from scheduler.hardware.ddr import LEAST_GBPS
+from scheduler.hardware.ddr import MIN_GBPS
 from scheduler.systolic.array import Array
 from scheduler.systolic.program.emit import emit
 from scheduler.systolic.schedule_file import SCHEMA, from_json, saved_ddr, to_json
@@ -195,7 +195,7 @@ FORM: dict[str, tuple[Callable[[dict[str, Any]], None], type[SystolicError], dic
     "memory of no speed": (
         top(ddr={"gbps": 0, "efficiency": 1}),
         RangeError,
-        {"where": "edit.json: ddr", "got": 0, "low": LEAST_GBPS},
+        {"where": "edit.json: ddr", "got": 0, "low": MIN_GBPS},
     ),
 }
 """Edits with keys or values that no schedule can have."""

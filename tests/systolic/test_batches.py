@@ -16,7 +16,7 @@ from cnn.integer_model import run_integer
 from cnn.maps import Padding
 from host.contract.libraries import SystolicLibrary
 from host.contract.manifest import read_manifest
-from host.contract.parts import MOST_FRAMES
+from host.contract.parts import MAX_FRAMES
 from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.layers import MAX_BATCH, lower
 from scheduler.systolic.model.cost import cost
@@ -206,7 +206,7 @@ def test_simulate_repeats_one_picture_in_the_batch(accelerator: GiveAccelerator)
 
 
 def test_read_manifest_accepts_batches_up_to_the_maximum(tmp_path: Path) -> None:
-    assert MOST_FRAMES == MAX_BATCH
+    assert MAX_FRAMES == MAX_BATCH
     for batch in (1, 2, MAX_BATCH):
         write(design_of(NETWORK, ARRAY, batch), tmp_path / str(batch))
         assert read_manifest(tmp_path / str(batch)).batch == batch

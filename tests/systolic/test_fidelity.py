@@ -13,7 +13,7 @@ import pytest
 
 import systolic
 from cnn.quantisation.fidelity import fidelity, heads, heads_sqnr_db
-from systolic.evaluation.fidelity import LEAST_SQNR_DB, PICTURES
+from systolic.evaluation.fidelity import MIN_SQNR_DB, PICTURES
 from systolic.loading import load_model
 from systolic.model import Calibration, quantise_model, sample_pictures
 from systolic.pictures import network_inputs
@@ -24,7 +24,7 @@ from tests.support.small_network import write_small
 SAMPLES = sample_pictures()
 BOARD = ("--board", "pynq-z2", "--clock", 250)
 LINE = r"^SQNR at the heads: conv\d ([\d.]+) dB \(measured on the golden model, against the float network, on "
-FAR = f"SQNR at the heads is below {LEAST_SQNR_DB:g} dB"
+FAR = f"SQNR at the heads is below {MIN_SQNR_DB:g} dB"
 
 YOLO = "[yolo]\nanchors=1,1, 2,3\nmask=0,1\nclasses=3\nnum=2\n"
 HEAD = "\n[convolutional]\nfilters=16\nsize=1\nstride=1\nactivation=linear\n\n"
@@ -44,7 +44,7 @@ def test_generate_reports_sqnr_at_the_heads(tiny: tuple[Any, ...]) -> None:
     assert (done.code, done.error) == (0, "")
     line = re.search(rf"{LINE}{PICTURES} of {len(SAMPLES)} calibration pictures\)$", done.out, re.M)
     assert line, done.out
-    assert float(line[1]) > LEAST_SQNR_DB
+    assert float(line[1]) > MIN_SQNR_DB
 
 
 @pytest.mark.engine
@@ -53,7 +53,7 @@ def test_generate_and_simulate_warn_of_low_sqnr(tiny: tuple[Any, ...]) -> None:
     assert done.code == 0
     assert done.json["heads"]["pictures"] == 1
     (ratio,) = done.json["heads"]["sqnr_db"].values()
-    assert ratio < LEAST_SQNR_DB
+    assert ratio < MIN_SQNR_DB
     assert f"systolic: the integers are far from the float network: {FAR} (conv2 {ratio:.1f} dB)" in done.error
     executed = call("simulate", tiny[-1], "--picture", SAMPLES[0])
     assert executed.code == 0

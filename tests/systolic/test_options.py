@@ -24,7 +24,7 @@ from boards.errors import (
     UnsupportedError,
 )
 from cnn import zoo
-from scheduler.hardware.ddr import LEAST_EFFICIENCY
+from scheduler.hardware.ddr import MIN_EFFICIENCY
 from scheduler.systolic.array import Array
 from scheduler.systolic.schedule_file import from_json, to_json
 from systolic.cli.parsing import parser
@@ -100,7 +100,7 @@ def test_simulate_with_trace_options_requires_cycles(tmp_path: Path) -> None:
     for clock in (0.0, float("inf")):
         refused(call(*simulate, "--cycles", "--clock", clock), RangeError, got=clock, low=0)
     assert call(*simulate, "--cycles", "--clock", "nan").code == 2
-    refused(call(*simulate, "--cycles", "--ddr-efficiency", 7), RangeError, got=7.0, low=LEAST_EFFICIENCY, high=1)
+    refused(call(*simulate, "--cycles", "--ddr-efficiency", 7), RangeError, got=7.0, low=MIN_EFFICIENCY, high=1)
 
 
 @pytest.mark.parametrize("command", ["run", "evaluate"])
@@ -131,7 +131,7 @@ def test_old_objective_latency_is_fps() -> None:
     ("options", "expected", "fields"),
     [
         (("--workers", -2), RangeError, {"what": "--workers", "got": -2, "low": 1}),
-        (("--ddr-efficiency", 7), RangeError, {"got": 7.0, "low": LEAST_EFFICIENCY, "high": 1}),
+        (("--ddr-efficiency", 7), RangeError, {"got": 7.0, "low": MIN_EFFICIENCY, "high": 1}),
         (("--ddr-efficiency", 0.5, "--ddr-profile", "measured"), ConflictError, {}),
         (("--dsp-share", 2), RangeError, {"got": 2.0, "low": 0, "high": 1}),
         (("--objective", "ddr", "--fps", 0), MissingValueError, {"remedy": "give --fps RATE"}),

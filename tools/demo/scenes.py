@@ -15,13 +15,13 @@ from PIL import Image, ImageDraw, ImageFilter
 from tools.demo import backgrounds
 from tools.demo.objects import DRAWERS, LABELS, Patch, Points, Random, darker
 
-MOST_OBJECTS = 5
+MAX_OBJECTS = 5
 SUPERSAMPLE = 2  # factor by which a picture is drawn larger and then averaged, for smooth edges
 SMALLEST, LARGEST = 0.22, 0.5  # an object's length as a fraction of the picture's shorter side
 SMALL = 0.16, 0.45  # the same for the single object of ``lone``
 LONE = "object"  # class name of that object
 CLUTTER = 3  # how many times distractors are added around it; other scenes add them once
-MOST_COVERED = 0.15  # largest fraction of an object's box that another object's box may cover
+MAX_COVERED = 0.15  # largest fraction of an object's box that another object's box may cover
 GREY = 128  # letterbox bars, as in darknet
 
 Pixels = npt.NDArray[np.uint8]
@@ -45,7 +45,7 @@ def draw_scene(seed: int, width: int, height: int, background: str | None = None
     picture = _ground(random, width, height, background)
     backgrounds.add_distractors(random, picture)
     boxes: list[tuple[float, ...]] = []
-    for _ in range(int(random.integers(1, MOST_OBJECTS + 1))):
+    for _ in range(int(random.integers(1, MAX_OBJECTS + 1))):
         label = int(random.integers(len(LABELS)))
         box = _place(random, picture, LABELS[label], [b[1:] for b in boxes])
         boxes += [(float(label), *box)] if box else []
@@ -116,7 +116,7 @@ def _place(
         length = random.uniform(*lengths) * min(picture.size)
         placed = _moved(random, patches, length, picture.size)
         box = _box(placed)
-        if all(_covered(box, drawn) <= MOST_COVERED for drawn in boxes):
+        if all(_covered(box, drawn) <= MAX_COVERED for drawn in boxes):
             _paint(random, picture, placed, outline)
             return box
     return None

@@ -18,7 +18,7 @@ RECORD = HERE / "kills.json"
 EQUIVALENT = HERE / "equivalent.toml"
 SUITES = ("default", "engine", "proof")
 
-LEAST_SHARES = {"default": 0.85, "engine": 0.95}
+MIN_SHARES = {"default": 0.85, "engine": 0.95}
 """Least share of the killed mutants that the suites up to this one must kill."""
 
 Kills = dict[str, dict[str, str]]
@@ -54,8 +54,8 @@ class Score:
     def shortfalls(self) -> Iterator[str]:
         """Yield a sentence for each required share that is not reached."""
         for suite, killed in (("default", self.default), ("engine", self.engine)):
-            if killed < LEAST_SHARES[suite] * self.killed:
-                yield f"{suite} kills {_share(killed, self.killed)}, less than {LEAST_SHARES[suite]:.0%}"
+            if killed < MIN_SHARES[suite] * self.killed:
+                yield f"{suite} kills {_share(killed, self.killed)}, less than {MIN_SHARES[suite]:.0%}"
         if self.untried:
             yield f"{self.untried} that survive the default suite were not tried on engine"
 

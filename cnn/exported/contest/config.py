@@ -23,7 +23,7 @@ from boards.json_text import parse_json
 from cnn.darknet.cfg import file_label, read_text
 from cnn.exported.contest.numbered import Parts
 from cnn.exported.json_table import JsonTable
-from cnn.exported.layer_kinds import MOST_EXTRA_BITS, SIDE_LIMIT, WEIGHT_LIMIT
+from cnn.exported.layer_kinds import MAX_EXTRA_BITS, SIDE_LIMIT, WEIGHT_LIMIT
 from cnn.exported.topology import Topology
 from cnn.exported.topology_file import FORMAT, LAYER_LIMIT, TEXT_LIMIT, parse_topology
 from cnn.maps import Shape
@@ -34,7 +34,7 @@ WEIGHT_BITS, VALUE_BITS, L_SHIFT = 4, 4, 8
 Pixels have 8 bits.
 """
 NETWORK = "network"
-LARGEST_WINDOW = 255
+MAX_WINDOW = 255
 """The largest side of a kernel or a pool, and the largest stride and padding."""
 
 _KEY = re.compile(r"(conv|pool|linear)_\d{1,4}")
@@ -182,10 +182,10 @@ def _entry(table: JsonTable, key: str, parts: Parts | None) -> Entry:
     else:
         reads, gives = (_shape(table, name) for name in ("in_shape", "out_shape"))
         if parts is None:
-            layer = {"type": "max_pool", "name": key, "size": table.integer("p", 1, LARGEST_WINDOW)}
+            layer = {"type": "max_pool", "name": key, "size": table.integer("p", 1, MAX_WINDOW)}
         else:
-            sides = {"kernel": table.integer("k", 1, LARGEST_WINDOW), "stride": table.integer("s", 1, LARGEST_WINDOW)}
-            sides["padding"] = table.integer("p", 0, LARGEST_WINDOW)
+            sides = {"kernel": table.integer("k", 1, MAX_WINDOW), "stride": table.integer("s", 1, MAX_WINDOW)}
+            sides["padding"] = table.integer("p", 0, MAX_WINDOW)
             layer = {"type": "convolution", "name": key, "filters": gives[0], **sides, **_bits(table, parts)}
     table.finish()
     return Entry(layer, reads, gives, table.source)
@@ -198,7 +198,7 @@ def _lengths(table: JsonTable) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def _bits(table: JsonTable, parts: Parts | None) -> dict[str, Any]:
     assert parts is not None  # only pools have no parts
     weights = {"weight_bits": table.integer("w_bit", 1, 8, WEIGHT_BITS)}
-    values, shift = table.integer("out_bit", 1, 8, VALUE_BITS), table.integer("l_shift", 0, MOST_EXTRA_BITS, L_SHIFT)
+    values, shift = table.integer("out_bit", 1, 8, VALUE_BITS), table.integer("l_shift", 0, MAX_EXTRA_BITS, L_SHIFT)
     if not parts.norm:
         return weights
     return {**weights, "output_bits": values, "extra_bits": shift, "bias": parts.bias}

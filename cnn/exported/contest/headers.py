@@ -25,7 +25,7 @@ from boards.errors import (
     ShapeError,
     cut,
 )
-from cnn.exported.contest.config import LARGEST_WINDOW, Entry, described
+from cnn.exported.contest.config import MAX_WINDOW, Entry, described
 from cnn.exported.integers import GIVEN_MULTIPLIERS
 from cnn.exported.topology import Kernel, Topology, TopologyLayer
 from cnn.exported.topology_file import LAYER_LIMIT
@@ -169,7 +169,7 @@ def _pooled(unit: ConfigLayer, shape: tuple[int, ...]) -> int:
         ShapeError: No pool turns the map into the layer's input.
     """
     reads = _input(unit)
-    for size in range(1, LARGEST_WINDOW + 1):
+    for size in range(1, MAX_WINDOW + 1):
         pooled = (shape[0], *(side // size for side in shape[1:]))
         if reads in (pooled, (prod(pooled),)):
             return size

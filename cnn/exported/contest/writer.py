@@ -18,7 +18,7 @@ from boards.errors import UnsupportedError
 from cnn.datatype import TensorType
 from cnn.dilation import with_zeros
 from cnn.exported.contest.config import L_SHIFT, NETWORK, VALUE_BITS, WEIGHT_BITS
-from cnn.exported.layer_kinds import MOST_EXTRA_BITS
+from cnn.exported.layer_kinds import MAX_EXTRA_BITS
 from cnn.exported.topology import Topology
 from cnn.exported.topology_writer import head_options
 from cnn.maps import FloatArray, Padding, Shape
@@ -167,7 +167,7 @@ def _is_one_shift(node: QNode, by: MultiplyShift, source: QNode) -> bool:
     assert isinstance(node.op, QConvolution)
     l_shift = int(by.shift[0]) - (node.op.weight_type.bits - 1) - source.type.datatype.bits
     is_one = len(set(by.shift.tolist())) == 1 and by.halves == UP
-    return _is_unit(node.type) and is_one and 0 <= l_shift <= MOST_EXTRA_BITS
+    return _is_unit(node.type) and is_one and 0 <= l_shift <= MAX_EXTRA_BITS
 
 
 def _sides(padding: Padding) -> tuple[int, int, int, int]:

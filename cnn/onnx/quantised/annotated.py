@@ -47,7 +47,7 @@ Doubles = npt.NDArray[np.float64]
 MOVES = (Concat, DepthToSpace, MaxPool, Pad, Output, Reorg, Slice, TopK)
 """Operations whose outputs are values of their inputs."""
 
-MOST_STEPS = 1 << 16
+MAX_STEPS = 1 << 16
 """The most step sizes whose sums are analysed. With more, the values of a layer count as unknown."""
 
 REMEDY = "annotate the datatype that it has, or quantise it with QONNX's Quant or MultiThreshold"
@@ -248,7 +248,7 @@ def _made(steps: Doubles, lows: Sequence[float] | Doubles, highs: Sequence[float
     steps = np.unique(steps[steps > 0])
     low, high = float(np.min(lows)), float(np.max(highs))
     finite = bool(np.isfinite(steps).all() and np.isfinite([low, high]).all())
-    return ValueRange(steps if steps.size else np.ones(1), low, high) if finite and steps.size <= MOST_STEPS else None
+    return ValueRange(steps if steps.size else np.ones(1), low, high) if finite and steps.size <= MAX_STEPS else None
 
 
 # Integers of sums that nothing quantises.

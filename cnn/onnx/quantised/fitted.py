@@ -44,13 +44,13 @@ from cnn.tables import VALUES_BITS
 Doubles = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
-MOST_LEVELS = 1 << 18
+MAX_LEVELS = 1 << 18
 """The most levels that are compared in all channels together, if an output has more bits than a table of values.
 
 They are drawn at random, because levels at equal distances would all have the same parity.
 """
 
-LEAST_LEVELS = 1 << 10
+MIN_LEVELS = 1 << 10
 """The least number of levels that are compared in each channel."""
 
 BESIDE = (0, -1, 1)
@@ -65,11 +65,11 @@ BIAS_LIMIT = 1 << 30
 OFFSET_LIMIT = PRODUCT_BIAS_LIMIT >> 1
 """The limit of the offset of a product. The terms that the array adds for pixels must fit in addition."""
 
-MOST_FLOAT = float(np.finfo(np.float32).max)
+MAX_FLOAT = float(np.finfo(np.float32).max)
 
 PIXELS = np.arange(256, dtype=np.int64)
 
-MOST_SUMS = float(1 << 40)
+MAX_SUMS = float(1 << 40)
 """The limit of offsets, in sums. A greater offset exceeds every sum."""
 
 WHOLE_SUMS = 1e-6
@@ -128,7 +128,7 @@ class FileRequantiser:
     @cached_property
     def _added(self) -> tuple[npt.NDArray[np.bool_], Longs]:
         """Return two arrays [channels, 1]: is a channel's offset a whole number of sums, and the nearest number?"""
-        sums = np.clip(self.offset / self.ratio, -MOST_SUMS, MOST_SUMS)[:, None]
+        sums = np.clip(self.offset / self.ratio, -MAX_SUMS, MAX_SUMS)[:, None]
         whole = np.rint(sums)
         return np.abs(sums - whole) <= WHOLE_SUMS * np.maximum(1, np.abs(whole)), whole.astype(np.int64)
 
@@ -136,7 +136,7 @@ class FileRequantiser:
         """Return the output integers that the file gives for sums [channels, …], before they saturate."""
         exact, added = self._added
         ratio = self.ratio[:, None]
-        factor = np.minimum(ratio, MOST_FLOAT).astype(np.float32)
+        factor = np.minimum(ratio, MAX_FLOAT).astype(np.float32)
         single = ((sums + added).astype(np.float32) * factor).astype(np.float64)
         product = np.where(exact, single, ratio * sums + self.offset[:, None])
         bent = np.where(product < 0, self.slope * product, product)
@@ -191,7 +191,7 @@ def fitted(rule: FileRequantiser, reach: Reach, activation: str, node: Node, lat
     """
     datatype = rule.datatype
     levels = np.arange(datatype.low + 1, datatype.high + 1, dtype=np.int64)
-    count = max(LEAST_LEVELS, MOST_LEVELS // rule.channels)
+    count = max(MIN_LEVELS, MAX_LEVELS // rule.channels)
     if datatype.bits > VALUES_BITS and levels.size > count:
         levels = np.sort(np.random.default_rng(count).choice(levels, count, replace=False))
     edges = rule.edges(levels, reach)

@@ -64,7 +64,7 @@ PLACES = 1 << 14
 CLOSER = 12
 """The most times that the samples are repeated, closer to the last change."""
 
-MOST_COMPARED = 1 << 22
+MAX_COMPARED = 1 << 22
 """The most sums that are compared. Of more, some at equal distances are."""
 
 SAME = 2.0**-23
@@ -76,7 +76,7 @@ It is also the greatest difference of two channels' fractions of a step that are
 PIECE, TRIES = 1 << 8, 5
 """The number of 16-bit integers in a piece of a table; and the number of offsets of sums within pieces to try."""
 
-MOST_RATIO = 1 << 14
+MAX_RATIO = 1 << 14
 """The greatest ratio of a sum's step to the step of the intermediate integers."""
 
 
@@ -110,7 +110,7 @@ class FloatSums:
         offset = self.shift * steps
         part = float(offset[0] - np.rint(offset[0]))
         apart = np.abs(offset - part - np.rint(offset - part)) > SAME * np.maximum(np.abs(offset), 1)
-        if np.any(apart | (np.abs(self.unit / unit - steps) > SAME * steps)) or steps.max() > MOST_RATIO:
+        if np.any(apart | (np.abs(self.unit / unit - steps) > SAME * steps)) or steps.max() > MAX_RATIO:
             return None
         low, high = (np.rint(end * steps + offset - part) for end in (self.reach.low, self.reach.high))
         return WholeSums(unit, part, int(low.min()), int(high.max()))
@@ -562,7 +562,7 @@ def _targets(sums: FloatSums, ends: tuple[float, float], jump: float, alone: boo
                 SumTarget(type_, part * unit) for type_ in _spread(unit, low, high, math.ceil(jump / unit - part))
             )
     least, most = min(ends[0], 0.0), max(ends[1], 0.0)
-    finest = float(sums.unit.max()) / MOST_RATIO
+    finest = float(sums.unit.max()) / MAX_RATIO
     shared = [(DataType(VALUES_BITS, True), 1)] if alone else []
     for datatype, piece in ((INT16, PIECE), (INT16, 1), *shared):
         scale = max((most - least) / (datatype.levels - piece), finest)
@@ -634,7 +634,7 @@ def _compared_sums(sums: FloatSums, type_: TensorType, ends: tuple[float, float]
     reach, room = sums.reach, 2 + 2 * type_.scale / sums.unit
     first = np.clip(np.floor(ends[0] / sums.unit - sums.shift - room), reach.low, reach.high).astype(np.int64)
     last = np.clip(np.ceil(ends[1] / sums.unit - sums.shift + room), first, reach.high).astype(np.int64)
-    step = max(1, int((last - first + 1).sum()) // MOST_COMPARED)
+    step = max(1, int((last - first + 1).sum()) // MAX_COMPARED)
     parts: list[Longs] = []
     weights: list[Longs] = []
     for low, begin, end, high in zip(reach.low, first, last, reach.high, strict=True):

@@ -84,14 +84,14 @@ Doubles = npt.NDArray[np.float64]
 ADD_LIMIT = 127
 """The greatest multiplier of an addition that reads each value once; it is as wide as a weight of 8 bits."""
 
-MOST_READS = (1, 2, 4, 8)
+READS_TRIED = (1, 2, 4, 8)
 """The numbers of times that an addition may read each value.
 
 With more reads, the multipliers are nearer to the ratio of the file's scales. The array's output stage has multipliers
 of 32 bits for additions, and reads each value once in any case.
 """
 
-MOST_VALUES = 1 << 16
+MAX_VALUES = 1 << 16
 """The most values of an addition's maps, in combination, that are compared with the file."""
 
 LARGEST = 1 << 48
@@ -222,7 +222,7 @@ def _on_maps(
     Args:
         count: The number of positions that a mean is taken of.
     """
-    several = MOST_READS if isinstance(op, Add) and mark.thresholds is None else (1,)
+    several = READS_TRIED if isinstance(op, Add) and mark.thresholds is None else (1,)
     sums = (_of_maps(op, inputs, mark.type, mark, count, reads) for reads in several)
     if mark.type is None:
         return _for_functions(sums, inputs, node, functions)
@@ -355,7 +355,7 @@ def _values_of_maps(op: QAdd, inputs: list[TensorType]) -> tuple[npt.NDArray[np.
 
     If a map has many values, a regular sample of them is used.
     """
-    each = int(MOST_VALUES ** (1 / len(inputs)))
+    each = int(MAX_VALUES ** (1 / len(inputs)))
     sums, floats = np.zeros((1,), np.int64), np.zeros((1,))
     for source, multiplier in zip(inputs, op.multipliers, strict=True):
         low, high = source.datatype.low, source.datatype.high

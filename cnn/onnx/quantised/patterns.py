@@ -26,7 +26,7 @@ QUANTISE, DEQUANTISE = "QuantizeLinear", "DequantizeLinear"
 KEEPS_CHANNELS = frozenset({"AveragePool", "Dropout", "GlobalAveragePool", "Identity", "MaxPool", "Relu"})
 """Operations that commute with a positive factor for each channel."""
 
-MOST_IN_TURN = 8
+MAX_CHAIN = 8
 """The most operators from a constant to the reader of the weights: a quantiser, its inverse, and moves between them."""
 
 BEFORE = frozenset({"LeakyRelu", "Relu"})
@@ -60,7 +60,7 @@ class _Graph:
 
         The number of operators is limited because in a damaged file an operator may read its own output.
         """
-        for _ in range(MOST_IN_TURN):
+        for _ in range(MAX_CHAIN):
             if (value := self.constant(name)) is not None:
                 return value
             producer = self.producers.get(name)

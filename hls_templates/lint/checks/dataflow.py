@@ -57,7 +57,7 @@ _TITLES = {
     "throw_statement": "a throw",
     "compound_statement": "a block",
 }
-_MOST_VARIANTS = 64
+_MAX_VARIANTS = 64
 
 
 def check(program: Program, accesses: Accesses) -> Iterator[Fault]:
@@ -120,7 +120,7 @@ def _expand(statements: list[Node]) -> list[list[Node]]:
         tails = [[node]]
         if _is_compile_time(node):
             tails = [tail for branch in _branches(node) for tail in _expand(branch)]
-        variants = [[*head, *tail] for head in variants for tail in tails][:_MOST_VARIANTS]
+        variants = [[*head, *tail] for head in variants for tail in tails][:_MAX_VARIANTS]
     return variants
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from boards.errors import ShapeError
 from host.vision.heads.head import THRESHOLD, Candidates, DoubleArray, FloatArray, Head, checked, sigmoid, softmax
 
-_LARGEST_LOG = 16.0  # e^16 grid cells is beyond any picture, and keeps exp() finite
+_MAX_LOG = 16.0  # e^16 grid cells is beyond any picture, and keeps exp() finite
 
 
 def decode_region(output: FloatArray, head: Head, threshold: float = THRESHOLD) -> Candidates:
@@ -72,7 +72,7 @@ def decode_one_object(output: FloatArray, head: Head, input_height: int, input_w
     cell = values[:, :, row, column]
     x, y = sigmoid(cell[:, :2]).mean(axis=0)
     centre = np.array([(column + x) / width, (row + y) / height])
-    sizes = np.array(head.anchors) * np.exp(np.minimum(cell[:, 2:4], _LARGEST_LOG))
+    sizes = np.array(head.anchors) * np.exp(np.minimum(cell[:, 2:4], _MAX_LOG))
     half = sizes.mean(axis=0) / (input_width, input_height) / 2
     classes = sigmoid(cell[:, 5:]).mean(axis=0) if head.classes > 1 else np.ones(1)
     probability = sigmoid(cell[:, 4]).mean() * classes
@@ -111,7 +111,7 @@ def _centres(values: DoubleArray, columns: DoubleArray, rows: DoubleArray, head:
 
 def _exponential(values: DoubleArray) -> DoubleArray:
     """Return the factors e^(t_w) and e^(t_h) of the boxes' width and height, ``(n, 2)``."""
-    return np.asarray(np.exp(np.minimum(values[:, 2:4], _LARGEST_LOG)))
+    return np.asarray(np.exp(np.minimum(values[:, 2:4], _MAX_LOG)))
 
 
 def _candidates(values: DoubleArray, centres: DoubleArray, sizes: DoubleArray, classes: DoubleArray) -> Candidates:
@@ -167,7 +167,7 @@ def decode_ssd(
     priors = np.array(head.anchors)[anchor] / (input_width, input_height)
     cells = np.stack([(column + 0.5) / width, (row + 0.5) / height], 1)
     centres = cells + CENTRE_VARIANCE * picked[:, :2] * priors
-    half = priors * np.exp(np.minimum(SIZE_VARIANCE * picked[:, 2:], _LARGEST_LOG)) / 2
+    half = priors * np.exp(np.minimum(SIZE_VARIANCE * picked[:, 2:], _MAX_LOG)) / 2
     return Candidates(np.concatenate([centres - half, centres + half], 1), classes[anchor, :, row, column])
 
 

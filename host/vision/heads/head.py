@@ -35,12 +35,12 @@ CHOICES = (CLASSES, LABELS, VALUED, VALUES, PROBABILITIES, PROBABLE)
 """
 
 KINDS = (*ANCHORED, "anchor-free", "ssd", SEGMENTATION, *CHOICES)
-MOST_SCALE = 10.0
-MOST_BINS = 64
-MOST_BIAS = 3e38
+MAX_SCALE = 10.0
+MAX_BINS = 64
+MAX_BIAS = 3e38
 """Maximum bias, as float32. Its square is finite in float64."""
 
-MOST_CLASSES = 1 << 16
+MAX_CLASSES = 1 << 16
 """Maximum number of classes: the pixels of a segmentation are uint16."""
 
 THRESHOLD = 0.24
@@ -84,12 +84,12 @@ class Head:
             raise ChoiceError("the kind of a head", self.kind, KINDS)
         if self.coords != 4:
             raise MismatchError("coords of a head", self.coords, 4)
-        if not 1 <= self.classes <= MOST_CLASSES:
-            raise RangeError("classes of a head", self.classes, 1, MOST_CLASSES)
-        if not 0 < self.scale_xy <= MOST_SCALE:
-            raise RangeError("scale_xy of a head", self.scale_xy, 0, MOST_SCALE, exclusive=True)
-        if not 1 <= self.bins <= MOST_BINS:
-            raise RangeError("bins of a head", self.bins, 1, MOST_BINS)
+        if not 1 <= self.classes <= MAX_CLASSES:
+            raise RangeError("classes of a head", self.classes, 1, MAX_CLASSES)
+        if not 0 < self.scale_xy <= MAX_SCALE:
+            raise RangeError("scale_xy of a head", self.scale_xy, 0, MAX_SCALE, exclusive=True)
+        if not 1 <= self.bins <= MAX_BINS:
+            raise RangeError("bins of a head", self.bins, 1, MAX_BINS)
         if self.kind in CHOICES and not 1 <= self.k <= self.classes:
             raise RangeError(f"k of a {self.kind} head", self.k, 1, self.classes)
         if self.kind in CHOICES and self.bias:
@@ -102,7 +102,7 @@ class Head:
             raise InvalidValueError("anchors of a head", self.anchors, "pairs of numbers above 0 and below 1,000,000")
         if self.anchors and not anchored:
             raise InvalidValueError(f"anchors of a {self.kind} head", self.anchors, "empty")
-        if self.bias and (len(self.bias) != self.channels or not all(abs(b) <= MOST_BIAS for b in self.bias)):
+        if self.bias and (len(self.bias) != self.channels or not all(abs(b) <= MAX_BIAS for b in self.bias)):
             raise InvalidValueError("bias of a head", self.bias, f"empty or {self.channels} finite numbers")
 
     @property

@@ -12,7 +12,7 @@ from cnn.datatype import DataType, magnitude
 from cnn.requantise import Requantising
 from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.ddr import WEIGHT_BEAT_BYTES
-from scheduler.hardware.primitives import LEAST_FIFO_DEPTH, product_luts
+from scheduler.hardware.primitives import MIN_FIFO_DEPTH, product_luts
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.area.activations import Functors, activation_parts
@@ -153,7 +153,7 @@ def _chain(operands: Operands, dsp: str, weights_pair: bool, pixels_pair: bool) 
 def _weights(graph: g.StreamGraph, index: int, op: g.Unit, fold: g.Fold, board: Board) -> Part:
     depth = lanes.folds_of(graph, index, fold)
     word = fold.simd * op.weight_type.bits
-    stream = fifo(fold.pe * word, LEAST_FIFO_DEPTH) + StreamingUsage(lut=CONTROL)
+    stream = fifo(fold.pe * word, MIN_FIFO_DEPTH) + StreamingUsage(lut=CONTROL)
     if fold.memory == "external":
         ddr_bits = depth * tile_beats(graph.blocks[index], fold) * 8 * WEIGHT_BEAT_BYTES
         usage = stream + StreamingUsage(ddr_bits=ddr_bits)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from cnn.maps import Padding, Shape
 from cnn.ops import MaxPool, assert_never
 from scheduler.hardware.arithmetic import ceil_div
-from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
+from scheduler.hardware.primitives import MIN_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.blocks.packages import lag_of
@@ -105,7 +105,7 @@ def depth_of(graph: g.StreamGraph, index: int, port: int, reader: g.Fold) -> int
     The estimate depends on the reader's fold alone, so that a search can use it.
     """
     wait = waiting(graph).get((index, port), 0)
-    return LEAST_FIFO_DEPTH + ceil_div(wait, lanes.in_lanes(graph.blocks[index], reader, port))
+    return MIN_FIFO_DEPTH + ceil_div(wait, lanes.in_lanes(graph.blocks[index], reader, port))
 
 
 def depths(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[tuple[int, int, int], ...]:
@@ -117,7 +117,7 @@ def depths(graph: g.StreamGraph, folds: Sequence[g.Fold]) -> tuple[tuple[int, in
     """
     words = waits(graph, folds)
     estimated = {place: depth_of(graph, *place, folds[place[0]]) for place in {*waiting(graph), *words}}
-    estimated = {place: max(depth, LEAST_FIFO_DEPTH + words.get(place, 0)) for place, depth in estimated.items()}
+    estimated = {place: max(depth, MIN_FIFO_DEPTH + words.get(place, 0)) for place, depth in estimated.items()}
     return tuple((*place, depth) for place, depth in sorted(estimated.items()))
 
 
@@ -151,9 +151,9 @@ class TracedStreams:
         elif sizes == tuple(size for size, _ in traced):
             return traced
         else:
-            held = sum(size * (depth - LEAST_FIFO_DEPTH) for size, depth in traced)
-            depth = LEAST_FIFO_DEPTH + ceil_div(held, sizes[-1])
-        return (*((size, LEAST_FIFO_DEPTH) for size in sizes[:-1]), (sizes[-1], depth))
+            held = sum(size * (depth - MIN_FIFO_DEPTH) for size, depth in traced)
+            depth = MIN_FIFO_DEPTH + ceil_div(held, sizes[-1])
+        return (*((size, MIN_FIFO_DEPTH) for size in sizes[:-1]), (sizes[-1], depth))
 
 
 UNTRACED = TracedStreams()

@@ -34,7 +34,7 @@ that a proof takes a quarter of the time."""
 FEW, WIDER = 500, 3
 """The columns of the first search, and the factor by which each further search has more."""
 
-LEAST_SECONDS = 0.05
+MIN_SECONDS = 0.05
 """The minimum time limit of a solver in seconds. If no more time is left, no further search starts."""
 
 MARGIN = 1e-6
@@ -89,8 +89,8 @@ class Relaxation:
 
 
 def seconds_left(limit: float | None, start: float) -> float | None:
-    """Return the seconds left of ``limit`` since ``start``, at least LEAST_SECONDS, or None without a limit."""
-    return None if limit is None else max(LEAST_SECONDS, limit - (time.perf_counter() - start))
+    """Return the seconds left of ``limit`` since ``start``, at least MIN_SECONDS, or None without a limit."""
+    return None if limit is None else max(MIN_SECONDS, limit - (time.perf_counter() - start))
 
 
 def solve(program: Program, stop: Stop, known: Solution) -> Solution:
@@ -120,7 +120,7 @@ def solve(program: Program, stop: Stop, known: Solution) -> Solution:
             return best
         if reach >= gainful or len(columns) == len(excess):  # no column outside can be part of a better folding
             return _concluded(solution, best, bound)
-        if seconds is not None and seconds <= LEAST_SECONDS:
+        if seconds is not None and seconds <= MIN_SECONDS:
             return Solution("feasible" if best.folds else "unknown", best.folds, best.area, bound)
         count *= WIDER
 

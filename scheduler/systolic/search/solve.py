@@ -19,7 +19,7 @@ from scheduler.systolic.search.task import Task, arrays_of, map_depths, stays_at
 from scheduler.systolic.tiling import Tiling
 
 _BYTES = 32  # bits of the byte count in a combined key: cycles first, then bytes
-_LARGEST_BYTES = (1 << _BYTES) - 1
+_MAX_BYTES = (1 << _BYTES) - 1
 
 
 @dataclass(frozen=True)
@@ -127,10 +127,10 @@ def _fewest_cycles(cells: _Cells) -> Candidate | None:
     cycles, traffic = np.zeros(cells.areas.shape, np.int64), np.zeros(cells.areas.shape, np.int64)
     possible = cells.areas < NEVER
     for layer in cells.layers:
-        best = cells.least_keys(layer, (layer.cycles << _BYTES) | np.minimum(layer.bytes, _LARGEST_BYTES)[None, :])
+        best = cells.least_keys(layer, (layer.cycles << _BYTES) | np.minimum(layer.bytes, _MAX_BYTES)[None, :])
         possible &= best < NEVER
         cycles += best >> _BYTES
-        traffic += best & _LARGEST_BYTES
+        traffic += best & _MAX_BYTES
     possible &= cycles <= task.goal.cycle_budget(task.ddr)
     if not possible.any():
         return None

@@ -18,7 +18,7 @@ from boards.errors import (
     listed,
 )
 from systolic.evaluation.layouts.labelled import (
-    LARGEST_SET,
+    MAX_SET_FILE_BYTES,
     LabelledPicture,
     LabelledSet,
     Truth,
@@ -27,7 +27,7 @@ from systolic.evaluation.layouts.labelled import (
     reading,
 )
 
-MOST_NUMBERS, MOST_OBJECTS = 1 << 26, 1 << 23
+MAX_NUMBERS, MAX_OBJECTS = 1 << 26, 1 << 23
 """The most numbers, and the most lists and objects, that a file may have, with the outlines of the labelled objects.
 
 The limits exist because each takes more bytes in Python's memory than in the file.
@@ -56,7 +56,7 @@ def _has_annotations(path: Path) -> bool:
     """
     if not is_file(path):
         return False
-    with reading(path, LARGEST_SET), path.open("rb") as file:
+    with reading(path, MAX_SET_FILE_BYTES), path.open("rb") as file:
         if not path.stat().st_size:
             return False
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -87,11 +87,11 @@ def read_file(path: Path) -> LabelledSet:
         FileAccessError: One of its pictures does not exist.
         InvalidValueError: A box is not four numbers, or a picture is outside the folder.
     """
-    with reading(path, LARGEST_SET):
+    with reading(path, MAX_SET_FILE_BYTES):
         text = path.read_text("utf-8")
     counts = (
-        ("numbers", text.count(","), MOST_NUMBERS),
-        ("lists and objects", text.count("[") + text.count("{"), MOST_OBJECTS),
+        ("numbers", text.count(","), MAX_NUMBERS),
+        ("lists and objects", text.count("[") + text.count("{"), MAX_OBJECTS),
     )
     for what, count, most in counts:
         if count > most:

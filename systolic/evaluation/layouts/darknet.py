@@ -12,7 +12,7 @@ from pathlib import Path
 
 from boards.errors import DamagedFileError, FileAccessError, InvalidValueError, MissingValueError, RangeError, listed
 from systolic.evaluation.layouts.labelled import (
-    LARGEST_SET,
+    MAX_SET_FILE_BYTES,
     LabelledPicture,
     LabelledSet,
     Truth,
@@ -26,7 +26,7 @@ PICTURE_FOLDERS = ("images", "JPEGImages")
 NO_LABELS = ("classes.txt", "README.txt", "train.txt", "valid.txt", "val.txt", "test.txt")
 """Text files that datasets have next to the images and that do not contain boxes."""
 
-MOST_PICTURES = 1 << 21
+MAX_PICTURES = 1 << 21
 """The most lines that a list of images may have."""
 
 _OUTSIDE = 0.01  # fraction of a side: rounding in the file can place a box this far outside the image
@@ -48,11 +48,11 @@ def read_list(path: Path, classes: Classes) -> LabelledSet:
         RangeError: It has too many lines.
         DamagedFileError: It names no picture.
     """
-    with reading(path, LARGEST_SET):
+    with reading(path, MAX_SET_FILE_BYTES):
         text = path.read_text("utf-8")
-    if text.count("\n") > MOST_PICTURES:
+    if text.count("\n") > MAX_PICTURES:
         what = "the number of lines of a list of pictures"
-        raise RangeError(what, text.count("\n"), high=MOST_PICTURES, where=str(path), remedy="split it")
+        raise RangeError(what, text.count("\n"), high=MAX_PICTURES, where=str(path), remedy="split it")
     names = [line.strip() for line in text.split("\n")]
     pictures = [path.parent / name for name in names if name and not name.startswith("#")]
     missing = [picture for picture in pictures if not is_file(picture)]

@@ -15,10 +15,10 @@ from systolic.pictures import ENDINGS
 
 Box = tuple[float, float, float, float]
 
-LARGEST_LABELS = 1 << 23
+MAX_LABEL_FILE_BYTES = 1 << 23
 """The most bytes that the label file of one image may have, enough for some hundred thousand objects."""
 
-LARGEST_SET = 1 << 29
+MAX_SET_FILE_BYTES = 1 << 29
 """The most bytes that a label file for a whole set may have. COCO's largest file has 448 MiB."""
 
 _FILE = "file of labels"
@@ -172,7 +172,7 @@ def known_labels(pictures: Sequence[LabelledPicture], labels: Sequence[str]) -> 
 
 
 @contextmanager
-def reading(path: Path, largest: int = LARGEST_LABELS) -> Iterator[None]:
+def reading(path: Path, largest: int = MAX_LABEL_FILE_BYTES) -> Iterator[None]:
     """Inside this context, turn errors of reading a label file into the project's; refuse devices and large files.
 
     Raises:

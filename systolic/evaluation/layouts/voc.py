@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from boards.errors import DamagedFileError, FileAccessError, InvalidValueError, cut, listed
 from systolic.evaluation.layouts.labelled import (
-    LARGEST_SET,
+    MAX_SET_FILE_BYTES,
     LabelledPicture,
     LabelledSet,
     Truth,
@@ -57,7 +57,7 @@ def _split(folder: Path, split: str | None) -> list[str]:
     if not path.is_file():
         names = listed(sorted(sibling.stem for sibling in path.parent.glob("*.txt"))) or "none"
         raise FileAccessError(str(path), "does not exist", "split", remedy=f"give --split one of {names}")
-    with reading(path, LARGEST_SET):
+    with reading(path, MAX_SET_FILE_BYTES):
         return [line.split()[0] for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 

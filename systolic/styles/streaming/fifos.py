@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from boards.errors import MismatchError
 from scheduler.hardware.fifos import IN_STEP, FifoRow, fifo_kind
-from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
+from scheduler.hardware.primitives import MIN_FIFO_DEPTH
 from systolic.styles.streaming.measure import unbounded
 from systolic.trace.depths import Depths, DepthSearch, TracedFifos, least_depths
 from systolic.trace.solver import MemoryTiming, Trace, solver_options
@@ -16,7 +16,7 @@ from systolic.trace.timing import DeadlockError
 LATENCY_SLACK = 0.05
 """The latency that shallower FIFOs may add, as a share of the interval of a frame. The interval must not grow."""
 
-SEARCH = DepthSearch(shallowest=LEAST_FIFO_DEPTH, equal_cost_depth=32, solutions=120)
+SEARCH = DepthSearch(shallowest=MIN_FIFO_DEPTH, equal_cost_depth=32, solutions=120)
 """The limits of the search.
 
 A FIFO of up to 32 words takes one LUT per bit (SRL32, UG574). The number of solutions is limited because each takes a
@@ -60,7 +60,7 @@ class PipelineFifos:
         deep = "the least depth at which the trace loses no cycle" if self.sized else "estimated"
         rows = ((name, self.widths[name], depth) for name, depth in self.depths.items())
         return tuple(
-            FifoRow(name, 1, bits, depth, fifo_kind(bits, depth), IN_STEP if depth <= LEAST_FIFO_DEPTH else deep)
+            FifoRow(name, 1, bits, depth, fifo_kind(bits, depth), IN_STEP if depth <= MIN_FIFO_DEPTH else deep)
             for name, bits, depth in rows
         )
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from boards.errors import UnsupportedError
 from boards.progress import Progress, ProgressStep, silent
 from host.contract.libraries import StreamingLibrary
-from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
+from scheduler.hardware.primitives import MIN_FIFO_DEPTH
 from systolic.checking.record import stored_clock
 from systolic.execution.build import Variant, built
 from systolic.report.clock import RateClock
@@ -173,7 +173,7 @@ def _is_steady(design: StreamingDesign, trace: Trace) -> bool:
 def unbounded(trace: Trace, names: Collection[str]) -> dict[str, int]:
     """Return {stream: depth in words} of the named FIFOs, so deep that the trace never fills them."""
     streams = [stream for region in trace.regions for stream in region.streams if stream.name in names]
-    return greatest({stream.name: max(LEAST_FIFO_DEPTH, stream.elements)} for stream in streams)
+    return greatest({stream.name: max(MIN_FIFO_DEPTH, stream.elements)} for stream in streams)
 
 
 def cycle_report(

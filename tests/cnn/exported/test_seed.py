@@ -10,7 +10,7 @@ import pytest
 
 from boards.errors import RangeError
 from cnn.exported.network import make_exported
-from cnn.exported.seed import LARGEST_SEED, seeded_arrays
+from cnn.exported.seed import MAX_SEED, seeded_arrays
 from cnn.exported.topology import Topology
 from cnn.exported.topology_file import parse_topology
 from cnn.integer_model import run_integer
@@ -138,10 +138,10 @@ def test_seed_gives_recorded_numbers() -> None:
     assert arrays["conv0_w"].ravel()[:4].tolist() == pytest.approx(
         [-0.6972879, -1.2799650, -0.4059493, 0.2869641], rel=1e-6
     )
-    for seed in (0, LARGEST_SEED):
+    for seed in (0, MAX_SEED):
         assert seeded_arrays(two_convolutions(8, "unit"), seed)["conv0_w"].shape == (16, 3, 3, 3)
-    for seed in (-1, LARGEST_SEED + 1):
-        with raises(RangeError, what="the seed", got=seed, low=0, high=LARGEST_SEED):
+    for seed in (-1, MAX_SEED + 1):
+        with raises(RangeError, what="the seed", got=seed, low=0, high=MAX_SEED):
             seeded_arrays(two_convolutions(8, "unit"), seed)
 
 

@@ -16,9 +16,9 @@ from cnn.maps import Padding, Shape
 from cnn.network import Node
 from cnn.onnx.advice import advice
 from cnn.onnx.arithmetic import _negative, _of_one_type, extreme
-from cnn.onnx.file import LARGEST_FILE, MOST_SHARED, _operation, _opset
+from cnn.onnx.file import MAX_FILE_BYTES, MAX_SHARED, _operation, _opset
 from cnn.onnx.graph import OnnxOperation, RefusedError
-from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, Layers, Map, Unknown, _check_numbers, bare_convolution
+from cnn.onnx.layers import EACH_WORKED_OUT, MAX_WORKED_OUT, Layers, Map, Unknown, _check_numbers, bare_convolution
 from cnn.onnx.network import _check_bounds
 from cnn.onnx.quantised.mark import Mark
 from cnn.ops import Activate, BatchNorm, Convolution, Dense, Input
@@ -110,8 +110,8 @@ def test_network_above_the_limits_is_refused(kind: Any) -> None:
 def test_limits_of_bytes_follow_from_the_limit_of_weights() -> None:
     """Count 4 bytes per float32 and one more byte per integer. A file may hold the largest network and 64 MiB."""
     assert np.dtype(np.float32).itemsize + np.dtype(np.int8).itemsize == EACH_WORKED_OUT
-    assert MOST_WORKED_OUT == 128 * 1024 * 1024 == 2 * MOST_SHARED
-    assert np.dtype(np.float32).itemsize * MAX_WEIGHTS + 64 * 1024 * 1024 == LARGEST_FILE
+    assert MAX_WORKED_OUT == 128 * 1024 * 1024 == 2 * MAX_SHARED
+    assert np.dtype(np.float32).itemsize * MAX_WEIGHTS + 64 * 1024 * 1024 == MAX_FILE_BYTES
 
 
 @cases("bad", [np.nan, np.inf, -np.inf])

@@ -25,7 +25,7 @@ from boards.errors import (
     SystolicError,
     UnsupportedError,
 )
-from cnn.onnx.file import LARGEST_FILE
+from cnn.onnx.file import MAX_FILE_BYTES
 from cnn.onnx.network import read_onnx
 from cnn.onnx.operators import UNKNOWN
 from tests.support.cases import cases
@@ -264,7 +264,7 @@ def test_bfloat16_constant_is_read(tmp_path: Path) -> None:
 def test_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     with path.open("wb") as file:
-        file.truncate(LARGEST_FILE + 2)
+        file.truncate(MAX_FILE_BYTES + 2)
     with raises(RangeError, what="the file's size in bytes", got=1_140_850_690, high=1_140_850_688, where=str(path)):
         read_onnx(path)
 

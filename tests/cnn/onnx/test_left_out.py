@@ -24,9 +24,9 @@ from cnn.maps import Shape
 from cnn.network import Node
 from cnn.onnx.constants import _sides
 from cnn.onnx.file import graph_of
-from cnn.onnx.graph import MOST_NUMBERS, OnnxOperation, RefusedError, whole_numbers
+from cnn.onnx.graph import MAX_NUMBERS, OnnxOperation, RefusedError, whole_numbers
 from cnn.onnx.heads import NamedHead, _followed, _of_size, parse_heads, recognised
-from cnn.onnx.layers import EACH_WORKED_OUT, MOST_WORKED_OUT, Layers, Map, map_shape
+from cnn.onnx.layers import EACH_WORKED_OUT, MAX_WORKED_OUT, Layers, Map, map_shape
 from cnn.onnx.network import _own_heads, _read_as_a_picture, network_of
 from cnn.onnx.quantised.linear import quantise
 from cnn.onnx.shapes import depth_to_space, gather
@@ -251,8 +251,8 @@ def test_depth_to_space_reorders_channels_for_mode_crd() -> None:
 
 
 def test_whole_numbers_above_64_or_of_another_type_are_refused() -> None:
-    assert whole_numbers(np.arange(MOST_NUMBERS, dtype=np.uint8)) == tuple(range(64))
-    for array in (np.arange(MOST_NUMBERS + 1), np.arange(3.0), np.array([True])):
+    assert whole_numbers(np.arange(MAX_NUMBERS, dtype=np.uint8)) == tuple(range(64))
+    for array in (np.arange(MAX_NUMBERS + 1), np.arange(3.0), np.array([True])):
         kind = RangeError if array.dtype.kind == "i" else ShapeError
         with raises(kind):
             whole_numbers(array)
@@ -391,7 +391,7 @@ def taken(model: Any) -> int:
     graph = graph_of(model, "net.onnx")
     walked, refusals = _read_as_a_picture(graph, "net.onnx")
     assert not refusals
-    room = EACH_WORKED_OUT * sum(array.nbytes for array in graph.constants.values()) + MOST_WORKED_OUT
+    room = EACH_WORKED_OUT * sum(array.nbytes for array in graph.constants.values()) + MAX_WORKED_OUT
     return room - walked.left
 
 

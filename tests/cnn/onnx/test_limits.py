@@ -25,10 +25,10 @@ from cnn.onnx.activations import _TABLES
 from cnn.onnx.constants import MAX_COMPUTED_VALUES, _size
 from cnn.onnx.file import array_of
 from cnn.onnx.graph import OnnxOperation
-from cnn.onnx.heads import MOST_HEADS, MOST_TENSORS, NamedHead, _expectation, _followed, _of_size, parse_heads
+from cnn.onnx.heads import MAX_HEADS, MAX_TENSORS, NamedHead, _expectation, _followed, _of_size, parse_heads
 from cnn.onnx.network import network_of, read_model
 from cnn.onnx.quantised.linear import ONE_SCALE
-from cnn.ops import MOST_BINS, Convolution, Detection, QConvolution
+from cnn.ops import MAX_BINS, Convolution, Detection, QConvolution
 from tests.support.cases import cases
 from tests.support.errors import raises, raises_among, refused
 from tests.support.onnx.grids import QUANTISES, Grids, reaching, read, requantised
@@ -286,11 +286,11 @@ HEAD = {"kind": "anchor-free", "tensors": ["boxes", "classes"], "bins": 16}
 
 
 def test_heads_and_tensors_above_the_limits_are_refused() -> None:
-    assert len(parse_heads(json.dumps({"heads": [HEAD] * MOST_HEADS}), "heads.json")) == MOST_HEADS == 64
-    for count in (0, MOST_HEADS + 1, MOST_HEADS + 2):
+    assert len(parse_heads(json.dumps({"heads": [HEAD] * MAX_HEADS}), "heads.json")) == MAX_HEADS == 64
+    for count in (0, MAX_HEADS + 1, MAX_HEADS + 2):
         with raises(RangeError, what="the number of 'heads'", got=count, low=1, high=64, where="heads.json"):
             parse_heads(json.dumps({"heads": [HEAD] * count}), "heads.json")
-    for names in ([], ["a"] * (MOST_TENSORS + 1), ["a", ""]):
+    for names in ([], ["a"] * (MAX_TENSORS + 1), ["a", ""]):
         with raises(InvalidValueError, what="'tensors'", got=names, required="a list of 1 to 8 names"):
             parse_heads(json.dumps({"heads": [{**HEAD, "tensors": names}]}), "heads.json")
 
@@ -300,8 +300,8 @@ def test_heads_and_tensors_above_the_limits_are_refused() -> None:
     [
         (np.arange(16.0).reshape(1, 16, 1, 1), 16),
         (np.arange(2.0).reshape(1, 2, 1, 1), 2),
-        (np.arange(float(MOST_BINS)).reshape(1, MOST_BINS, 1, 1), MOST_BINS),
-        (np.arange(float(MOST_BINS + 1)).reshape(1, MOST_BINS + 1, 1, 1), 0),
+        (np.arange(float(MAX_BINS)).reshape(1, MAX_BINS, 1, 1), MAX_BINS),
+        (np.arange(float(MAX_BINS + 1)).reshape(1, MAX_BINS + 1, 1, 1), 0),
         (np.zeros((1, 1, 1, 1)), 0),
         (np.arange(16.0).reshape(16, 1, 1, 1), 0),
         (np.arange(16.0), 0),

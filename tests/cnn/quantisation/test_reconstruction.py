@@ -58,11 +58,11 @@ def head_db(network: Network, integers: QuantizedNetwork, pictures: Pictures) ->
     return ratio
 
 
-@pytest.mark.parametrize("inputs", [reconstruction.MOST_INPUTS, 20])
+@pytest.mark.parametrize("inputs", [reconstruction.MAX_INPUTS, 20])
 def test_fitted_weights_are_better_on_other_images(
     network: Network, inputs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reconstruction, "MOST_INPUTS", inputs)
+    monkeypatch.setattr(reconstruction, "MAX_INPUTS", inputs)
     pictures, others = drawn(12, 1), drawn(4, 2)
     nearest, fitted = quantised(network, pictures, []), quantised(network, pictures, pictures)
     assert head_db(network, fitted, pictures) > head_db(network, nearest, pictures) + 2

@@ -134,7 +134,7 @@ def test_parts_of_more_than_1152_weights_have_nearly_equal_lengths(inputs: int, 
 @cases("most", [1152, 7])
 def test_parts_of_a_group_are_fitted_in_sequence(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that each part compensates the error that the earlier parts left, and that the bias takes the mean."""
-    monkeypatch.setattr(reconstruction, "MOST_INPUTS", most)
+    monkeypatch.setattr(reconstruction, "MAX_INPUTS", most)
     filters, grid, exact, approximate = drawn(6, 20, 90, 3)
     rounded = reconstruction._round_group(filters, grid, exact, approximate)
     mean = approximate.mean(axis=1)
@@ -220,7 +220,7 @@ def test_sampled_positions_are_distinct_and_evenly_spread_over_images(
     network, _, _, reconstructed = samples
     op = network.nodes[2].op
     everything = np.concatenate(reconstructed._samples(2, op))
-    monkeypatch.setattr(reconstruction, "MOST_SAMPLES", 31)
+    monkeypatch.setattr(reconstruction, "MAX_SAMPLES", 31)
     some = np.concatenate(reconstructed._samples(2, op))
     assert some.shape == (*everything.shape[:2], 33)  # eleven per image
     places = [

@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 
 from tests.fuzz.campaign import Campaign
-from tests.fuzz.files.judge import MOST_SECONDS, Defect, Watch, death, judge, limit_memory
+from tests.fuzz.files.judge import MAX_SECONDS, Defect, Watch, death, judge, limit_memory
 from tests.fuzz.files.shrink import shrunk
 from tests.fuzz.files.target import Target
 
@@ -127,7 +127,7 @@ def _watch(found: Hunt, child: int, state: mmap.mmap, read_end: int) -> tuple[in
             waiting = _take(found, waiting + part)
             ended = not part
         _, begun, _ = _STATE.unpack(state[:])
-        if begun and _cpu_seconds(child) - begun > MOST_SECONDS:
+        if begun and _cpu_seconds(child) - begun > MAX_SECONDS:
             os.kill(child, signal.SIGKILL)
             late = True
         if ended:

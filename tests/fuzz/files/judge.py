@@ -17,10 +17,10 @@ from tests.fuzz.files.target import MEGABYTE, Target
 LONGEST_SENTENCE = 3000
 """The limit for the length of an error's sentence, in characters."""
 
-MOST_SECONDS = 10.0
+MAX_SECONDS = 10.0
 """The limit for the processor time of reading a file, in seconds."""
 
-MOST_BYTES = 512 * MEGABYTE
+MAX_BYTES = 512 * MEGABYTE
 """The limit for the memory of reading a file, in addition to the target's ``extra_bytes``."""
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -62,7 +62,7 @@ def death(code: int, late: bool) -> Defect:
     if code != -signal.SIGKILL:
         return Defect(f"dies of {signal.Signals(-code).name}", text)
     if late:
-        return Defect(HANGS, f"{text}: it was killed because it took more than {MOST_SECONDS:g} s")
+        return Defect(HANGS, f"{text}: it was killed because it took more than {MAX_SECONDS:g} s")
     return Defect("is killed", f"{text}: the campaign did not kill it. The kernel may have, for lack of memory")
 
 
@@ -105,9 +105,9 @@ class Watch:
 
 
 def limit_memory(extra_bytes: int) -> None:
-    """Limit the memory of this process to its current size, ``MOST_BYTES`` and ``extra_bytes``."""
+    """Limit the memory of this process to its current size, ``MAX_BYTES`` and ``extra_bytes``."""
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
-    most = pages * resource.getpagesize() + MOST_BYTES + extra_bytes
+    most = pages * resource.getpagesize() + MAX_BYTES + extra_bytes
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 

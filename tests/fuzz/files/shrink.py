@@ -10,10 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.fuzz.files.judge import HANGS, MOST_SECONDS, Defect, Watch, death, judge, limit_memory
+from tests.fuzz.files.judge import HANGS, MAX_SECONDS, Defect, Watch, death, judge, limit_memory
 from tests.fuzz.files.target import Target
 
-MOST_TRIES = 200
+MAX_TRIES = 200
 """The limit for the number of smaller files that are tried."""
 SMALL = 1 << 16
 """Limit for the bytes of a file that is shrunk. A larger file is kept as it is."""
@@ -24,9 +24,9 @@ def shrunk(target: Target, data: bytes, defect: Defect) -> bytes:
     if defect.kind == HANGS or len(data) > SMALL:
         return data
     tries, size = 0, max(1, len(data) // 2)
-    while size and tries < MOST_TRIES:
+    while size and tries < MAX_TRIES:
         start = 0
-        while start < len(data) and tries < MOST_TRIES:
+        while start < len(data) and tries < MAX_TRIES:
             smaller = data[:start] + data[start + size :]
             tries += 1
             if kind_of(target, smaller) == defect.kind:
@@ -66,7 +66,7 @@ def kind_of(target: Target, data: bytes) -> str:
 
 def _ended(child: int) -> tuple[int, bool]:
     """Return the exit status of a child process, and whether it was killed because it took too long."""
-    until = time.monotonic() + 3 * MOST_SECONDS
+    until = time.monotonic() + 3 * MAX_SECONDS
     while time.monotonic() < until:
         process, status = os.waitpid(child, os.WNOHANG)
         if process:

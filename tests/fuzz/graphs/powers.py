@@ -31,7 +31,7 @@ from tests.support.onnx.writer import Writer
 DIALECTS = ("qdq", "qoperator", "qonnx")
 SIDES = (1, 3, 8, 8)
 """The shape of the input: (1, channels, rows, columns)."""
-MOST_LAYERS = 6
+MAX_LAYERS = 6
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def drawn(seed: int, number: int) -> tuple[Any, Any, list[str]]:
     else:
         grid = (writer.constant(2.0**-8), writer.constant(-128 if writer.kind is np.int8 else 0, writer.kind))
         last = writer.of_integers(writer.put("QuantizeLinear", ["picture", *grid]), grid, 3, 8, 1.0)
-    for _ in range(dice.whole(1, MOST_LAYERS)):
+    for _ in range(dice.whole(1, MAX_LAYERS)):
         last = writer.layer(last)
     if dice.chance(0.4):
         last = writer.then("GlobalAveragePool", [last], last.channels, 1, last.most / 4)

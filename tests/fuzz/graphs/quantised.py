@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 
 SIDES = (1, 3, 8, 8)
 """The shape of the input: (1, channels, rows, columns)."""
-MOST_LAYERS = 6
+MAX_LAYERS = 6
 FLOAT_TIES, TIED_ENTRIES = 0.002, 1
 """Limits for differences that rounding in float32 explains, because values are near the middle of two integers.
 
@@ -88,7 +88,7 @@ class Drawn:
         self.powers = self.dice.chance(0.3)
         self.signed = self.kind == "QOperator" and self.dice.chance(0.5)
         self.picture()
-        for _ in range(self.dice.whole(1, MOST_LAYERS)):
+        for _ in range(self.dice.whole(1, MAX_LAYERS)):
             self.layer()
         self.picture_of = self.random.integers(0, 256, SIDES[1:], np.uint8)
 

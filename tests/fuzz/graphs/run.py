@@ -24,8 +24,8 @@ from tests.fuzz.graphs.tally import count
 from tests.fuzz.networks.dice import Dice
 from tests.support.onnx.outputs import outputs_of
 
-MOST_OPERATIONS = 12
-MOST_VALUES = 4000
+MAX_OPERATIONS = 12
+MAX_VALUES = 4000
 """The limit for the number of values of a tensor."""
 
 TOLD_EVERY = 500
@@ -35,7 +35,7 @@ TOLD_EVERY = 500
 def drawn(seed: int, number: int) -> tuple[Any, Any]:
     """Return a model that the shape inference of onnx accepts, and a float32 image of shape (1, …) for it."""
     graph = Graph(Dice(seed, number))
-    for _ in range(graph.dice.whole(1, MOST_OPERATIONS)):
+    for _ in range(graph.dice.whole(1, MAX_OPERATIONS)):
         name, kept = graph.source(), (len(graph.writer.nodes), len(graph.writer.arrays))
         given = graph.dice.pick(DRAWS)(graph, name, graph.tensors[name])
         sides = _sides(graph, given) if given else None
@@ -61,7 +61,7 @@ def _sides(graph: Graph, names: Sequence[str]) -> dict[str, Sides] | None:
         return None
     values = {value.name: value.type.tensor_type.shape.dim for value in model.graph.output}
     sides = {name: tuple(side.dim_value for side in values[name]) for name in names}
-    fits = all(2 <= len(s) <= 4 and s[0] == 1 and min(s) >= 1 and np.prod(s) <= MOST_VALUES for s in sides.values())
+    fits = all(2 <= len(s) <= 4 and s[0] == 1 and min(s) >= 1 and np.prod(s) <= MAX_VALUES for s in sides.values())
     return sides if fits else None
 
 

@@ -26,10 +26,10 @@ from tests.fuzz.networks.dice import Dice
 OFTEN = 0.8
 """The share of the networks that get added layers, if an installed package has a layer or function for them."""
 
-MOST_ADDED, TRIES = 3, 40
+MAX_ADDED, TRIES = 3, 40
 """Limits for the number of layers that are added to a network, and for the parameters that are tried per layer."""
 
-MOST_CHANNELS, MOST_VALUES = 64, 1 << 13
+MAX_CHANNELS, MAX_VALUES = 64, 1 << 13
 """Limits for the channels and the values of an added layer's output."""
 
 ON_HOST = (Detection, Output, Softmax, TopK)
@@ -49,7 +49,7 @@ def drawn_added(dice: Dice, style: str, exported: bool) -> dict[str, Any]:
     names += [] if exported else FUNCTIONS.added
     if not names or not dice.chance(OFTEN):
         return {}
-    layers = [dice.pick(sorted(names)) for _ in range(dice.whole(1, MOST_ADDED))]
+    layers = [dice.pick(sorted(names)) for _ in range(dice.whole(1, MAX_ADDED))]
     return {"added": {"layers": layers, "seed": dice.seed()}}
 
 
@@ -108,7 +108,7 @@ def _fitting(op: Custom, read: Sequence[Shape], dice: Dice) -> Custom | None:
         tried = replace(op, parameters=tuple(dice.whole(1, 6) for _ in range(dice.pick((0, 1, 1, 2)))))
         try:
             shape = tried.output_shape(read)
-            if shape.channels <= MOST_CHANNELS and shape.values <= MOST_VALUES:
+            if shape.channels <= MAX_CHANNELS and shape.values <= MAX_VALUES:
                 tried.run([np.zeros((s.channels, s.height, s.width), np.float32) for s in read], shape)
                 return tried
         except SystolicError:

@@ -28,7 +28,7 @@ ARRAYS = 8
 An engine depends on its array only, so it is compiled once for all cases that share the array.
 """
 
-MOST_LAYERS = {"systolic": 14, "streaming": 8}
+MAX_LAYERS = {"systolic": 14, "streaming": 8}
 """The limit for the number of layers of a network, by style."""
 
 SOMETIMES = {
@@ -88,10 +88,10 @@ def draw_case(seed: int, number: int) -> Case:
     wild = dice.pick((0.0, 0.0, 0.05, 0.3))
     network: dict[str, Any]
     if exported:
-        network = {"form": "exported", "topology": drawn_topology(dice, MOST_LAYERS[style], wild > 0)}
+        network = {"form": "exported", "topology": drawn_topology(dice, MAX_LAYERS[style], wild > 0)}
         del target["bits"], target["method"]
     else:
-        network = {"form": "darknet", "sections": drawn_sections(dice, style, MOST_LAYERS[style])}
+        network = {"form": "darknet", "sections": drawn_sections(dice, style, MAX_LAYERS[style])}
         if Dice(seed, number, 3).chance(EXPORTED_AS_ONNX):
             transposed = Dice(seed, number, 8).chance(0.5)
             network |= {
@@ -159,7 +159,7 @@ def _joined_once(seed: int, number: int, wild: bool) -> dict[str, Any]:
     it is the last of the twenty.
     """
     for attempt in range(20):
-        topology = multiplied(drawn_topology(Dice(seed, number, 6, attempt), MOST_LAYERS["systolic"], wild))
+        topology = multiplied(drawn_topology(Dice(seed, number, 6, attempt), MAX_LAYERS["systolic"], wild))
         sources = [layer["from"] for layer in topology["layers"] if isinstance(layer.get("from"), list)]
         kinds = {layer["type"] for layer in topology["layers"]}
         if not kinds & {"reorg", "softmax"} and all(len(set(names)) == len(names) for names in sources):

@@ -24,7 +24,7 @@ from tests.fuzz.campaign import Campaign
 from tests.fuzz.networks.draw import draw_case
 from tests.fuzz.networks.trial import Outcome, try_case
 
-MOST_CASES = 200
+MAX_CASES = 200
 """The number of cases after which a planted defect counts as not found."""
 
 Plant = Callable[[], AbstractContextManager[Any]]
@@ -130,7 +130,7 @@ def run(campaign: Campaign) -> int:
         cache = Path(os.environ.get("SYSTOLIC_TEST_BUILDS", beside))
         cache.mkdir(exist_ok=True)
         for name in PLANTS:
-            number, outcome = find(name, campaign.seed, campaign.cases or MOST_CASES, cache)
+            number, outcome = find(name, campaign.seed, campaign.cases or MAX_CASES, cache)
             missed += outcome.state != "failed"
             print(f"| {name} | {number} | {outcome.stage}: {outcome.sentence[:100]} |", flush=True)
     return missed

@@ -28,8 +28,8 @@ CPU_SECONDS, MEMORY = 120, 6 << 30
 Processor time does not depend on how busy the machine is.
 """
 
-WAIT_SECONDS, LEAST_SECONDS = 600, 1
-"""A case hangs if it uses less than LEAST_SECONDS of processor time within WAIT_SECONDS of time.
+WAIT_SECONDS, MIN_SECONDS = 600, 1
+"""A case hangs if it uses less than MIN_SECONDS of processor time within WAIT_SECONDS of time.
 
 Such a case waits for something that never happens. A case that works uses more, on a busy machine too.
 """
@@ -37,7 +37,7 @@ Such a case waits for something that never happens. A case that works uses more,
 
 _SIGNALS = {number.value: number.name for number in signal.Signals}
 
-MOST_TEXT = 4000
+MAX_TEXT = 4000
 """The limit for the length of an outcome's sentence, in characters."""
 
 
@@ -98,7 +98,7 @@ class Trial:
         now = time.monotonic()
         if not self._waits and now - self._seen > WAIT_SECONDS:
             used = _used_by(self._process.pid or 0)
-            self._waits = used - self._used < LEAST_SECONDS
+            self._waits = used - self._used < MIN_SECONDS
             self._seen, self._used = now, used
         return self._waits
 
@@ -114,7 +114,7 @@ class Trial:
         outcome = self._received()
         if outcome is None and self.late:
             outcome = Outcome(
-                "failed", "time", f"the case hangs: less than {LEAST_SECONDS} s of processor time in {WAIT_SECONDS} s"
+                "failed", "time", f"the case hangs: less than {MIN_SECONDS} s of processor time in {WAIT_SECONDS} s"
             )
         if outcome is None:
             outcome = self._ended(self._process.exitcode or 0)
@@ -202,13 +202,13 @@ def run_case(case: Case, cache: Path, folder: Path) -> Outcome:
                 run_check(check, prepared)
             seconds[stage] = _worked() - begin
     except RefusedError as refusal:
-        return Outcome("refused", refusal.stage, refusal.sentence[:MOST_TEXT], seconds={stage: _worked() - begin})
+        return Outcome("refused", refusal.stage, refusal.sentence[:MAX_TEXT], seconds={stage: _worked() - begin})
     except DefectError as defect:
-        return Outcome("failed", stage, str(defect)[:MOST_TEXT], seconds=seconds)
+        return Outcome("failed", stage, str(defect)[:MAX_TEXT], seconds=seconds)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}:{place.name}"
-        return Outcome("failed", stage, f"{type(error).__name__} in {where}: {error}"[:MOST_TEXT], seconds=seconds)
+        return Outcome("failed", stage, f"{type(error).__name__} in {where}: {error}"[:MAX_TEXT], seconds=seconds)
     return Outcome("passed", layers=_kinds(prepared), seconds=seconds)
 
 

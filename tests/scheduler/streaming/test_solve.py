@@ -16,7 +16,7 @@ from scheduler.streaming import graph as g
 from scheduler.streaming.search import solve as module
 from scheduler.streaming.search.program import Program, Row
 from scheduler.streaming.search.solve import (
-    LEAST_SECONDS,
+    MIN_SECONDS,
     Solution,
     Stop,
     _concluded,
@@ -218,7 +218,7 @@ def test_seconds_left_are_at_least_the_minimum(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(time, "perf_counter", lambda: 103.0)
     assert seconds_left(None, 100.0) is None
     assert seconds_left(5.0, 100.0) == 2.0
-    assert seconds_left(3.04, 100.0) == seconds_left(1.0, 100.0) == LEAST_SECONDS
+    assert seconds_left(3.04, 100.0) == seconds_left(1.0, 100.0) == MIN_SECONDS
 
 
 def test_solve_after_the_time_limit_returns_the_best_and_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,12 +232,12 @@ def test_solve_after_the_time_limit_returns_the_best_and_the_bound(monkeypatch: 
         return Solution("feasible", (g.Fold(pe=2), g.Fold(pe=2)), 20.0, 19.0) if best.area > 20 else Solution("unknown")
 
     monkeypatch.setattr(module, "search_among", search)
-    given = solve(made, Stop(seconds=LEAST_SECONDS), Solution("unknown"))
+    given = solve(made, Stop(seconds=MIN_SECONDS), Solution("unknown"))
     assert (given.state, given.area) == ("feasible", 20.0)
     assert given.bound == pytest.approx(19.0)
-    assert asked == [Stop(False, LEAST_SECONDS)]
+    assert asked == [Stop(False, MIN_SECONDS)]
     monkeypatch.setattr(module, "search_among", lambda *_: Solution("unknown"))
-    empty = solve(made, Stop(seconds=LEAST_SECONDS), Solution("unknown"))
+    empty = solve(made, Stop(seconds=MIN_SECONDS), Solution("unknown"))
     assert (empty.state, empty.folds) == ("unknown", ())
     assert empty.bound == pytest.approx(19.0)
 

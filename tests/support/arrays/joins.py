@@ -8,7 +8,7 @@ from cnn.datatype import DataType, TensorType
 from cnn.maps import Padding
 from cnn.quantisation.calibration import choose_ranges, observe
 from cnn.quantisation.quantise import quantise_format
-from cnn.quantisation.zero_points import MOST_BITS, quantise_with_zero_points
+from cnn.quantisation.zero_points import MAX_BITS, quantise_with_zero_points
 from cnn.quantized import QuantizedNetwork
 from scheduler.systolic.array import Array
 from scheduler.systolic.network.copies import with_copies
@@ -204,7 +204,7 @@ def moved(bits: int = 8) -> QuantizedNetwork:
     """
     network = networks.branches()
     statistics = observe(network, networks.pictures(network.input_shape))
-    if bits > MOST_BITS:
+    if bits > MAX_BITS:
         ranges = choose_ranges(statistics)
         return with_copies(quantise_format(network, ranges, bits))
     return with_copies(quantise_with_zero_points(network, statistics, "mse", bits))

@@ -14,7 +14,7 @@ INT2, INT4, INT8 = signed(2), signed(4), signed(8)
 UINT2, UINT4, UINT8 = unsigned(2), unsigned(4), unsigned(8)
 
 
-MOST_POWER = (1 << 20) - 1
+MAX_POWER = (1 << 20) - 1
 
 
 METHODS = ("stable", "latency", "argmax")
@@ -41,7 +41,7 @@ def powers_of(method: str, value: Values, scale: float) -> Ints:
     """Return the table of powers by distance from the maximum, or by value − low."""
     distance = np.arange(value.high - value.low + 1)
     below = distance if method == "stable" else distance[::-1]
-    powers: Ints = np.floor(MOST_POWER * np.exp(-scale * below) + 0.5).astype(np.int64)
+    powers: Ints = np.floor(MAX_POWER * np.exp(-scale * below) + 0.5).astype(np.int64)
     return powers
 
 

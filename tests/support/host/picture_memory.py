@@ -20,7 +20,7 @@ def status(name: str) -> int:
 def main() -> None:
     if len(sys.argv) > 3:
         reader.load_picture(sys.argv[3])  # a small image of the same format, to load its decoder
-    reader.LARGEST_MEMORY = int(sys.argv[2])
+    reader.MAX_PICTURE_BYTES = int(sys.argv[2])
     Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before = status("VmRSS")
     try:

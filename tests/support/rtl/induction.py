@@ -16,7 +16,7 @@ from rtl_timing import yosys
 from tests.support.rtl.bench import NUMBERS, values
 
 PROOFS = Path(__file__).resolve().parents[2] / "rtl_templates" / "proofs"
-MOST_CYCLES = 32
+MAX_CYCLES = 32
 """The most cycles of a trace and of an induction step."""
 
 
@@ -121,7 +121,7 @@ def passes(block: Block, work: Path, change: tuple[str, str] = ("", "")) -> list
         "opt -full",
         "wreduce",  # narrow operations whose other operand is a 32-bit constant
         "opt -full",
-        f"sat {mode} -prove-asserts -set-assumes -maxsteps {MOST_CYCLES} t:$assert t:$assume %u %ci*",
+        f"sat {mode} -prove-asserts -set-assumes -maxsteps {MAX_CYCLES} t:$assert t:$assume %u %ci*",
     ]
 
 

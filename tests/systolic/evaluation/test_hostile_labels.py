@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import pytest
 
 from boards.errors import DamagedFileError, FileAccessError, InvalidValueError, RangeError, SystolicError
-from systolic.evaluation.layouts.darknet import MOST_PICTURES
-from systolic.evaluation.layouts.labelled import LARGEST_LABELS, LARGEST_SET, pictures_below
+from systolic.evaluation.layouts.darknet import MAX_PICTURES
+from systolic.evaluation.layouts.labelled import MAX_LABEL_FILE_BYTES, MAX_SET_FILE_BYTES, pictures_below
 from systolic.evaluation.layouts.read import read_labelled
 from tests.support.cases import cases
 from tests.support.errors import raises
@@ -127,7 +127,7 @@ def test_read_labelled_does_not_block_on_pipes_or_devices(layout: str, tmp_path:
 def test_read_labelled_refuses_a_large_file_before_reading(layout: str, tmp_path: Path) -> None:
     write, name = FILES[layout]
     written = write(tmp_path)
-    path, largest = tmp_path / name, LARGEST_SET if layout in ("COCO", "list") else LARGEST_LABELS
+    path, largest = tmp_path / name, MAX_SET_FILE_BYTES if layout in ("COCO", "list") else MAX_LABEL_FILE_BYTES
     os.truncate(path, largest + 1)
     error = refused(path if layout == "list" else written, FileAccessError)
     assert error.path == str(path)
@@ -138,24 +138,24 @@ def test_read_labelled_refuses_a_large_json_next_to_pictures(tmp_path: Path) -> 
     picture(tmp_path / "a.png")
     (tmp_path / "a.json").touch()
     assert not read_labelled(tmp_path, CLASSES).is_labelled
-    os.truncate(tmp_path / "a.json", LARGEST_SET + 1)
+    os.truncate(tmp_path / "a.json", MAX_SET_FILE_BYTES + 1)
     assert refused(tmp_path, FileAccessError).path == str(tmp_path / "a.json")
 
 
 def test_read_labelled_limits_the_values_of_a_coco_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("systolic.evaluation.layouts.coco.MOST_OBJECTS", 10)
+    monkeypatch.setattr("systolic.evaluation.layouts.coco.MAX_OBJECTS", 10)
     error = refused(coco(tmp_path), RangeError)
     assert (error.what, error.high) == ("the number of lists and objects", 10)
-    monkeypatch.setattr("systolic.evaluation.layouts.coco.MOST_OBJECTS", 13)
-    monkeypatch.setattr("systolic.evaluation.layouts.coco.MOST_NUMBERS", 3)
+    monkeypatch.setattr("systolic.evaluation.layouts.coco.MAX_OBJECTS", 13)
+    monkeypatch.setattr("systolic.evaluation.layouts.coco.MAX_NUMBERS", 3)
     error = refused(tmp_path, RangeError)
     assert (error.what, error.high) == ("the number of numbers", 3)
 
 
 def test_read_labelled_limits_the_lines_of_a_list(tmp_path: Path) -> None:
-    text(tmp_path / "list.txt", "\n" * (MOST_PICTURES + 1))
+    text(tmp_path / "list.txt", "\n" * (MAX_PICTURES + 1))
     error = refused(tmp_path / "list.txt", RangeError)
-    assert (error.got, error.high, error.where) == (MOST_PICTURES + 1, MOST_PICTURES, str(tmp_path / "list.txt"))
+    assert (error.got, error.high, error.where) == (MAX_PICTURES + 1, MAX_PICTURES, str(tmp_path / "list.txt"))
 
 
 def test_read_labelled_discards_outlines(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
+from scheduler.hardware.primitives import MIN_FIFO_DEPTH
 from scheduler.streaming.area.total import edge_usage, usage
 from scheduler.streaming.graph import Fold
 from scheduler.streaming.lower import lower
@@ -87,17 +87,17 @@ def test_traced_streams_use_the_traced_depth() -> None:
     folds = exact.fold(graph, BOARD, Goal(3000)).folding.folds
     traced = TracedStreams(
         {
-            (edge.reader, edge.port): (*((c.lanes_in, LEAST_FIFO_DEPTH) for c in edge.converters), (edge.read.size, 77))
+            (edge.reader, edge.port): (*((c.lanes_in, MIN_FIFO_DEPTH) for c in edge.converters), (edge.read.size, 77))
             for edge in edges(graph, folds)
         }
     )
     for edge in edges(graph, folds):
         assert traced.of(edge)[-1] == (edge.read.size, 77)
-        assert all(depth == LEAST_FIFO_DEPTH for _, depth in traced.of(edge)[:-1])
+        assert all(depth == MIN_FIFO_DEPTH for _, depth in traced.of(edge)[:-1])
         other = edge_of(graph, [Fold()] * len(graph.blocks), edge.reader, edge.port)
         size, depth = traced.of(other)[-1]
         if not edge.converters and not other.converters:
-            assert size * (depth - LEAST_FIFO_DEPTH) >= edge.read.size * 75 > size * (depth - LEAST_FIFO_DEPTH - 1)
+            assert size * (depth - MIN_FIFO_DEPTH) >= edge.read.size * 75 > size * (depth - MIN_FIFO_DEPTH - 1)
 
 
 @pytest.mark.engine
@@ -116,5 +116,5 @@ def test_exact_search_with_an_expensive_trace_avoids_it() -> None:
         assert folded.usage == usage(folded.folding, BOARD, goal.traced)
         assert folded.area <= evaluate(graph, cheapest.folding.folds, BOARD, goal).area
         edge = edge_of(graph, folded.folding.folds, joint, 1)
-        assert goal.traced.of(edge)[-1][1] >= LEAST_FIFO_DEPTH
+        assert goal.traced.of(edge)[-1][1] >= MIN_FIFO_DEPTH
     assert edge_usage(edge_of(graph, dear.folding.folds, joint, 1), BOARD, goals[1].traced).bram18 > 8

@@ -7,7 +7,7 @@ import pytest
 
 from tools.demo import backgrounds, scenes
 from tools.demo.objects import DRAWERS, LABELS
-from tools.demo.scenes import LARGEST, MOST_COVERED, MOST_OBJECTS, Scene, draw_scene, letterboxed, lone
+from tools.demo.scenes import LARGEST, MAX_COVERED, MAX_OBJECTS, Scene, draw_scene, letterboxed, lone
 
 
 def same(one: Scene, other: Scene) -> bool:
@@ -44,7 +44,7 @@ def test_draw_scene_background_fills_the_picture(background: str) -> None:
 def test_draw_scene_truths_are_inside_the_picture_with_known_classes() -> None:
     for seed in range(40):
         truths = draw_scene(seed, 120, 90).truths
-        assert 1 <= len(truths) <= MOST_OBJECTS
+        assert 1 <= len(truths) <= MAX_OBJECTS
         assert set(truths[:, 0]) <= set(range(len(LABELS)))
         assert (truths[:, 1:3] >= -0.01).all()
         assert (truths[:, 3:] <= np.array([120, 90]) + 0.01).all()
@@ -55,7 +55,7 @@ def test_draw_scene_objects_cover_each_other_at_most_to_the_limit() -> None:
     for seed in range(40):
         boxes = draw_scene(seed, 160, 120).truths[:, 1:]
         covered = [scenes._covered(tuple(a), tuple(b)) for i, a in enumerate(boxes) for b in boxes[i + 1 :]]
-        assert all(c <= MOST_COVERED + 1e-4 for c in covered)
+        assert all(c <= MAX_COVERED + 1e-4 for c in covered)
 
 
 @pytest.mark.parametrize("name", list(DRAWERS))

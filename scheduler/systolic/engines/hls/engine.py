@@ -32,7 +32,7 @@ from scheduler.systolic.engines.hls.output_timing import (
     uses_ports,
 )
 from scheduler.systolic.engines.hls.saver import chunk_begin, save, tile_save
-from scheduler.systolic.engines.hls.stages import LEAST_STAGES, frozen_groups, requantise_stages, saver_stages, skew_of
+from scheduler.systolic.engines.hls.stages import MIN_STAGES, frozen_groups, requantise_stages, saver_stages, skew_of
 from scheduler.systolic.engines.hls.state import FEED_STAGES, LOAD_STAGES, State
 from scheduler.systolic.engines.hls.transfers import (
     FIRST_WEIGHTS,
@@ -178,7 +178,7 @@ class HlsEngine:
 
     def least_drain(self, shape: LayerShape, rows: int, ddr: DdrTiming) -> int:
         """Return a lower bound of a pass's cycles after the array's last step; see ``end``."""
-        drained = skew_of(rows) + LEAST_STAGES + CHUNK_BUBBLE + REGION
+        drained = skew_of(rows) + MIN_STAGES + CHUNK_BUBBLE + REGION
         return drained if shape.to_chip else drained + 1 + ddr.write_latency + ANSWER
 
     def least_weights(self, cycles: int, ddr: DdrTiming) -> int:

@@ -11,7 +11,7 @@ ARRAY_STAGES = 15
 POOL_STAGES, REQUANTISE_STAGES = 5, 12
 """Depths of the pipelines of pool and requantise. A test compares them with the code."""
 
-LEAST_STAGES = ARRAY_STAGES + POOL_STAGES + REQUANTISE_STAGES
+MIN_STAGES = ARRAY_STAGES + POOL_STAGES + REQUANTISE_STAGES
 """The lowest number of cycles from the last row's sum to its result in arrange."""
 
 SLOPE_STAGES = 4

@@ -51,7 +51,7 @@ from scheduler.systolic.model.phases import Expected, RowPhase, TileTraffic, Wei
 from scheduler.systolic.model.progress import changed
 from scheduler.systolic.shape import LayerShape, row_strides_per_cycle, rows_in
 
-LEAST_SUMS, LEAST_RESULTS = 7, 9
+MIN_SUMS, MIN_RESULTS = 7, 9
 """Lower bounds of ``sums``, without the skew of the rows, and of ``results`` of a ``Stages``, in cycles.
 
 They hold for the shortest chains of DSPs and for the simplest requantiser."""
@@ -175,7 +175,7 @@ class RtlEngine:
 
         One cycle each is counted for a group of sums and for a word of results.
         """
-        drained = LEAST_SUMS + rows // 2 + 1 + LEAST_RESULTS + 1 + OUTPUT_LATENCY + PASS_END
+        drained = MIN_SUMS + rows // 2 + 1 + MIN_RESULTS + 1 + OUTPUT_LATENCY + PASS_END
         return drained if shape.to_chip else drained + ddr.write_latency
 
     def least_weights(self, cycles: int, ddr: DdrTiming) -> int:

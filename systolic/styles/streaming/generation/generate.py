@@ -35,7 +35,7 @@ from host.contract.streaming import (
 )
 from scheduler.hardware.ddr import BURST_WORDS, OUTSTANDING, WEIGHT_BEAT_BYTES, DdrRate, ddr_rate
 from scheduler.hardware.fifos import fifo_kind
-from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
+from scheduler.hardware.primitives import MIN_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.model.cycles import block_cycles, bottleneck
@@ -144,10 +144,10 @@ def generate(
 def with_depths(wiring: Wiring, depths: Mapping[str, int]) -> Wiring:
     """Return the pipeline ``wiring`` with these FIFO depths in words, by the name of the stream.
 
-    A depth below LEAST_FIFO_DEPTH is raised to it, because writer and reader could not both work in every cycle.
+    A depth below MIN_FIFO_DEPTH is raised to it, because writer and reader could not both work in every cycle.
     """
     wires = (
-        replace(wire, depth=max(LEAST_FIFO_DEPTH, depths[wire.name])) if wire.name in depths else wire
+        replace(wire, depth=max(MIN_FIFO_DEPTH, depths[wire.name])) if wire.name in depths else wire
         for wire in wiring.wires
     )
     return replace(wiring, wires=tuple(wires))

@@ -7,7 +7,7 @@ from cnn.datatype import DataType
 from hls_templates.streaming.sources import Element, Packet
 from hls_templates.vendor.ports import BEATS
 from scheduler.streaming import lanes
-from systolic.styles.streaming.generation.wiring.netlist import LEAST_BEAT, Call, Netlist, Site, carrier
+from systolic.styles.streaming.generation.wiring.netlist import MIN_BEAT, Call, Netlist, Site, carrier
 
 WIDEST_BEAT = BEATS[-1]
 """The greatest number of bytes per beat of the AXI DMA."""
@@ -77,7 +77,7 @@ def _sink_word(net: Netlist, index: int) -> tuple[int, int, int, Element]:
 
 def _beat_bytes(word: int) -> int:
     """Return the bytes of the narrowest DMA beat that holds ``word`` bytes; DoesNotFitError if none does."""
-    beat = LEAST_BEAT
+    beat = MIN_BEAT
     while beat < word:
         beat *= 2
     if beat > WIDEST_BEAT:

@@ -6,7 +6,7 @@ from dataclasses import astuple, dataclass, replace
 
 from boards.errors import ConflictError, shown
 from cnn.ops import MaxPool
-from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
+from scheduler.hardware.primitives import MIN_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from scheduler.streaming.blocks.packages import added_block, arguments_of
@@ -48,7 +48,7 @@ def _use_estimated_depth(net: Netlist, index: int, port: int, stream: str) -> No
     """
     estimated = {(block, place): depth for block, place, depth in net.folding.depths}
     if stream not in net.depths and (index, port) in estimated:
-        net.wires[stream] = replace(net.wires[stream], depth=max(LEAST_FIFO_DEPTH, estimated[index, port]))
+        net.wires[stream] = replace(net.wires[stream], depth=max(MIN_FIFO_DEPTH, estimated[index, port]))
 
 
 def _convert(net: Netlist, name: str, converter: Converter, read: str, written: str) -> None:

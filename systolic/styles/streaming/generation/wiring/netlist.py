@@ -12,12 +12,12 @@ from cnn.datatype import DataType
 from cnn.requantise import Requantising
 from cnn.tables import Table
 from hls_templates.streaming.sources import Connection, Constant, Element, Instance, Packet, Tap, WeightPort, Wire
-from scheduler.hardware.primitives import LEAST_FIFO_DEPTH
+from scheduler.hardware.primitives import MIN_FIFO_DEPTH
 from scheduler.streaming import graph as g
 from scheduler.streaming import lanes
 from systolic.styles.streaming.generation.wiring import constants as c
 
-LEAST_BEAT = 8
+MIN_BEAT = 8
 """The least bytes per beat of the AXI DMA that a design uses: the width of a high-performance port."""
 
 RAM = {"auto": "RAM_AUTO", "lutram": "RAM_LUTRAM", "bram": "RAM_BRAM", "uram": "RAM_URAM"}
@@ -121,8 +121,8 @@ class Netlist:
     sinks: dict[int, str] = field(default_factory=dict)
     images: list[npt.NDArray[np.uint8]] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
-    packet_in: Packet = field(default_factory=lambda: Packet(1, LEAST_BEAT))
-    packet_out: Packet = field(default_factory=lambda: Packet(1, LEAST_BEAT))
+    packet_in: Packet = field(default_factory=lambda: Packet(1, MIN_BEAT))
+    packet_out: Packet = field(default_factory=lambda: Packet(1, MIN_BEAT))
 
     @property
     def graph(self) -> g.StreamGraph:
@@ -132,7 +132,7 @@ class Netlist:
 
     def wire(self, name: str, element: Element) -> str:
         """Add a stream to the pipeline, and return its name."""
-        self.wires[name] = Wire(name, element, max(LEAST_FIFO_DEPTH, self.depths.get(name, LEAST_FIFO_DEPTH)))
+        self.wires[name] = Wire(name, element, max(MIN_FIFO_DEPTH, self.depths.get(name, MIN_FIFO_DEPTH)))
         return name
 
     def add(self, name: str, call: Call, ends: Ends, reason: str, store: Store = NOTHING) -> None:
