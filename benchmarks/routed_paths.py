@@ -7,7 +7,6 @@ facts of reports for routed_paths.toml.
 
 from __future__ import annotations
 
-import argparse
 import re
 import statistics
 import sys
@@ -21,6 +20,7 @@ from boards.errors import UnsupportedError
 from rtl_timing.delays import DelayTable, Pin, delay_table
 from rtl_timing.synthesis import Cell
 from systolic.report.tables import table
+from tools.parser import Parser
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -326,7 +326,7 @@ def part_rows(paths: Sequence[RoutedPath]) -> list[tuple[str, ...]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table of errors, a row per path, or the facts of reports."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.routed_paths", description=__doc__.splitlines()[0])
+    parser = Parser(prog="python -m benchmarks.routed_paths", description=__doc__.splitlines()[0])
     parser.add_argument("--paths", action="store_true", help="print a row per path as well")
     parser.add_argument("--read", nargs="+", type=Path, metavar="FILE", help="print the facts of reports instead")
     options = parser.parse_args(arguments)

@@ -152,7 +152,7 @@ def tile_loads(p: Words, _g: Geometry) -> Numbers:
 
 
 def channel_tiles(p: Words, g: Geometry) -> Numbers:
-    """Return, per pass, the number of tiles of N output channels, where N is the number of array columns.
+    """Return the number of tiles into which the array's columns cut the output channels of each pass (instruction).
 
     If a tile can end within a block, the last block may be partly filled, and the given number is kept if it is valid.
     """

@@ -228,7 +228,7 @@ def _clock_fields(values: VendorValues) -> dict[str, object]:
 
 
 def _clocks(values: VendorValues) -> list[str]:
-    """Return the target clock and the lower clocks of its PLL in MHz, in descending order."""
+    """Return the target clock in MHz, and the lower clocks of its PLL, which the script names if timing is missed."""
     clock = values.clock
     lower = [one.mhz for one in values.board.clocks(clock.mhz) if one.pll == clock.pll and one.mhz >= clock.mhz / 3]
     return list(dict.fromkeys(megahertz(mhz) for mhz in (clock.mhz, *reversed(lower))))

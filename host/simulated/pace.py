@@ -43,8 +43,11 @@ class Pace:
 
 
 def pace(folder: Path, manifest: Manifest, time_scale: float | str | None) -> Pace | None:
-    """Return the timing of a design on a simulated board, from traced cycles if cycles.json exists, else from modelled
-    ones; None without a time scale."""
+    """Return the time that each start takes on a simulated board, or None without a time scale.
+
+    The board does not wait without one. The cycles are the traced ones of cycles.json if the folder has that
+    file, or else the modelled ones of the manifest.
+    """
     if time_scale is None:
         return None
     scale = float(time_scale)

@@ -258,7 +258,7 @@ class Functions:
         return self.marks.get(index, NO_MARK)
 
     def notes(self) -> tuple[str, ...]:
-        """Return notes for the user about lookup tables that differ from the file."""
+        """Return notes for the user about lookup tables whose outputs differ from what the file's functions give."""
         nodes = self.network.nodes
         off = {nodes[i].name: each for i, each in self.differences.items() if each.off}
         if not off:

@@ -77,7 +77,10 @@ class Accesses:
         return self._cache[key]
 
     def region_scope(self, function: FunctionDefinition) -> Scope:
-        """Return the scope of a DATAFLOW region's function, in which local variables count as roots too."""
+        """Return the scope of a DATAFLOW region's function. An access to a local variable is counted there too.
+
+        In other functions, only accesses to parameters, members and global variables are counted.
+        """
         roots = {name: name for name in locals_of(function.body, self.program.streams)}
         return Scope(function, {**self._scope(function).roots, **roots})
 

@@ -106,9 +106,10 @@ def group_of(spans: tuple[Span, ...], number: int, channels: int) -> tuple[Span,
 
 
 def aligned(spans: tuple[Span, ...]) -> bool:
-    """Return whether the view's channels are in the same words and lanes as in a single map, on every array.
+    """Return whether each channel is in the same word and lane as if the view were one stored map.
 
-    A depthwise layer can read only such channels.
+    A view is made of channels of several stored maps, such as a concatenation. It holds for every number of lanes. A
+    depthwise layer can read only such channels.
     """
     in_order = all(span.start < follower.start for span, follower in pairwise(spans))
     return in_order and all(span.start % ALIGNED == 0 and span.first % ALIGNED == 0 for span in spans)

@@ -72,7 +72,8 @@ PASS = Option(
     default=[],
     metavar="NAME",
     complete=FLOAT_PASSES,
-    help="Transform the network first: fold_batch_norms, fold_pointwise, convolve_picture",
+    help="Transform the network before quantisation: fold_batch_norms or fold_pointwise merges factors per channel "
+    "into convolutions, convolve_picture inserts a 1×1 convolution after the picture",
 )
 
 SHAPES = (

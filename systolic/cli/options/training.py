@@ -174,7 +174,8 @@ EXPORT = Form(
             metavar="DIALECT",
             choices=(*DIALECTS, CONTEST),
             default=DIALECTS[0],
-            help="Write ONNX as qonnx or finn, or UltraNet's contest files (default: %(default)s)",
+            help="Write ONNX in the dialect of qonnx or finn, or the weight arrays of UltraNet's authors "
+            "(default: %(default)s)",
         ),
         WEIGHTS,
         NAMES,

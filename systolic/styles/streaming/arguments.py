@@ -62,7 +62,7 @@ ATTEMPTS = Option(
     type=whole_number,
     metavar="N",
     default=2,
-    help="Sweep N times over all blocks while annealing (default: 2)",
+    help="Let simulated annealing change the folding of each block N times (default: 2)",
 )
 
 ARGUMENTS = (
