@@ -92,6 +92,7 @@ def _best_cuts(module: Module, luts: Mapping[Bit, Cell], delays: DelayTable) -> 
         for source in _inputs(cell):
             pairs = {one | other for one in merged for other in cuts.get(source, [frozenset({source})])}
             merged = set(sorted((cut for cut in pairs if len(cut) <= INPUTS), key=rank)[:CUTS])
+        merged.add(frozenset(_inputs(cell)))  # of the others, none may be left
         ordered = sorted(merged, key=rank)
         best[net] = ordered[0]
         times[net] = cost(ordered[0])[0] + lut_ns

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from rtl_timing.synthesis import Bit, Cell, Module
+
+PORT = "PORT"
+"""The kind of the primitive that stands for a register of the module at the other side of a port."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,13 @@ class Netlist:
         primitives: The primitives.
         names: The name of a net in the sources, with its path, and the line that declares it.
         inputs: The name of the input port of the top module that drives a net, for each such net.
+        outputs: The names of the output ports of the top module, with each net that drives a bit of the port.
     """
 
     primitives: tuple[Primitive, ...]
     names: Mapping[int, tuple[str, str]]
     inputs: Mapping[int, str]
+    outputs: tuple[tuple[str, int], ...] = ()
 
 
 class _Builder:
@@ -117,6 +122,12 @@ def flattened(modules: Mapping[str, Module], top: str) -> Netlist:
         for bit in module.ports[port]
         if isinstance(bit, int) and (net := known[bit]) is not None
     }
+    outputs = tuple(
+        (port, builder.final(net))
+        for port in sorted(module.ports.keys() - module.inputs)
+        for bit in module.ports[port]
+        if isinstance(bit, int) and (net := known[bit]) is not None
+    )
     primitives = tuple(
         replace(
             primitive,
@@ -130,4 +141,30 @@ def flattened(modules: Mapping[str, Module], top: str) -> Netlist:
     names: dict[int, tuple[str, str]] = {}
     for net, name in builder.names.items():
         names.setdefault(builder.final(net), name)
-    return Netlist(primitives, names, inputs)
+    return Netlist(primitives, names, inputs, outputs)
+
+
+def with_port_registers(netlist: Netlist, clock: str, others: Collection[str]) -> Netlist:
+    """Return a netlist with a register of the neighbouring module at each port of the top module.
+
+    A register is a primitive of the kind PORT, and its source is ``port:NAME``. So a path that starts or ends at a port is
+    a path between registers.
+
+    Args:
+        netlist: The flattened design.
+        clock: The name of the input that clocks the registers.
+        others: The names of the ports that get no register, such as further clocks.
+    """
+    (clock_net,) = (net for net, port in netlist.inputs.items() if port == clock)
+    left_out = {clock, *others}
+    launching = [(port, net, "Q") for net, port in netlist.inputs.items() if port not in left_out]
+    capturing = [(port, net, "D") for port, net in netlist.outputs if port not in left_out]
+    registers = tuple(
+        Primitive(
+            "port",
+            Cell(port, PORT, f"port:{port}", {}, {"C": (clock_net,), pin: (net,)}, frozenset({pin} & {"Q"})),
+            {"C": (clock_net,), pin: (net,)},
+        )
+        for port, net, pin in (*launching, *capturing)
+    )
+    return replace(netlist, primitives=(*netlist.primitives, *registers))

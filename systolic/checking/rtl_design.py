@@ -15,7 +15,7 @@ from rtl_templates.sources import TOP
 from rtl_timing.covering import covered
 from rtl_timing.delays import DelayTable, delay_table
 from rtl_timing.elaboration import elaborated, units
-from rtl_timing.netlist import flattened
+from rtl_timing.netlist import PORT, flattened, with_port_registers
 from rtl_timing.paths import TimingGraph, TimingPath
 from rtl_timing.synthesis import synthesised
 from scheduler.hardware.primitives import ULTRASCALE
@@ -30,6 +30,8 @@ SLOWEST = 20
 """Paths shown for each pair of clocks."""
 MANY_LOADS = 200
 """Nets that drive more pins than this are listed."""
+CLOCK = "ap_clk"
+"""The clock of the array and of the ports."""
 FAST_CLOCK = "ap_clk_2x"
 """The clock of the DSPs with dsp_clock 2. It comes from the same clock generator as the array's clock."""
 
@@ -207,7 +209,8 @@ def check_rtl_design(folder: Path, clock_mhz: float | None, progress: Progress =
     mapped = synthesised(all_units, "xcup", progress)
     progress("modelling the paths")
     best = {name: covered(module, delays) for name, module in mapped.items()}
-    graph = TimingGraph(flattened(best, all_units[-1].name), delays)
+    netlist = with_port_registers(flattened(best, all_units[-1].name), CLOCK, (FAST_CLOCK,))
+    graph = TimingGraph(netlist, delays)
     return _timed(graph, delays, clock, board, design.manifest.array.dsp_clock)
 
 
@@ -235,7 +238,7 @@ def _timed(graph: TimingGraph, delays: DelayTable, clock_mhz: float, board: Boar
         tuple(timings),
         broad,
         graph.control_sets,
-        len(graph.netlist.primitives),
+        sum(primitive.cell.kind != PORT for primitive in graph.netlist.primitives),
         tuple(graph.slowest_of_files()),
     )
 

@@ -11,7 +11,7 @@ import pytest
 from boards.errors import ChoiceError, UnsupportedError
 from rtl_timing.covering import covered
 from rtl_timing.delays import DelayTable, delay_table
-from rtl_timing.netlist import flattened
+from rtl_timing.netlist import flattened, with_port_registers
 from rtl_timing.paths import TimingGraph, TimingPath
 from rtl_timing.synthesis import Bit, Cell, Module
 from tests.support.errors import raises
@@ -113,6 +113,20 @@ def test_chain_of_seven_inputs_has_two_levels_after_mapping_for_depth(delays: De
     assert slowest(covered(chain, delays), delays).levels == 2
 
 
+def test_covered_lut_with_an_input_of_many_cuts_keeps_its_own_inputs(delays: DelayTable) -> None:
+    """Each kept cut of net 37 has two nets or more, and does not fit into a LUT together with five further inputs."""
+    tree = module(
+        *(register(f"in{bit}", "0", bit) for bit in range(10, 23)),
+        lut(31, 10, 11), lut(32, 12, 13), lut(33, 14, 15), lut(34, 16, 17),
+        lut(35, 31, 32), lut(36, 33, 34), lut(37, 35, 36),
+        lut(40, 37, 18, 19, 20, 21, 22),
+        register("last", 40, 50),
+    )  # fmt: skip
+    path = slowest(covered(tree, delays), delays)
+    assert path.levels == 3
+    assert path.steps[-2].kind == "LUT6"
+
+
 def test_crossing_between_clocks_is_reported_with_both(delays: DelayTable) -> None:
     crossing = module(register("slow", "0", 10), lut(11, 10), register("fast", 11, 12, clock=9), clk2=(9,))
     path = slowest(crossing, delays)
@@ -135,7 +149,7 @@ def test_equal_registers_of_two_instances_are_one_place(delays: DelayTable) -> N
     assert graph.loads[graph.netlist.primitives[0].nets["Q"][0] or 0] == 3
 
 
-def test_each_file_has_its_slowest_path(delays: DelayTable) -> None:
+def test_slowest_of_files_of_two_ends_in_a_file_returns_the_longer(delays: DelayTable) -> None:
     design = module(
         register("first", "0", 10), lut(11, 10), lut(12, 11), lut(13, 10),
         replace(register("near", 13, 20), source="short.sv:5"),
@@ -144,6 +158,20 @@ def test_each_file_has_its_slowest_path(delays: DelayTable) -> None:
     )  # fmt: skip
     paths = TimingGraph(flattened({"top": design}, "top"), delays).slowest_of_files()
     assert [(path.steps[-1].source, path.levels) for path in paths] == [("short.sv:6", 2)]
+
+
+def test_port_with_a_register_of_its_neighbour_starts_and_ends_paths(delays: DelayTable) -> None:
+    design = Module(
+        "top", (lut(12, 10, 11), register("last", 12, 13), register("first", "0", 11), lut(14, 13)),
+        frozenset({"clk", "clk2", "in"}), {"clk": (CLOCK,), "clk2": (9,), "in": (10,), "out": (14,)}, {},
+    )  # fmt: skip
+    netlist = flattened({"top": design}, "top")
+    assert [path.steps[0].source for path in TimingGraph(netlist, delays).slowest(9)] == ["first.sv:1"]
+    paths = TimingGraph(with_port_registers(netlist, "clk", ("clk2",)), delays).slowest(9)
+    assert [path.steps[-1].source for path in paths] == ["port:out", "last.sv:1"]
+    assert paths[0].ns == pytest.approx(LAUNCH + wire(1) + LUT + wire(1) + SETUP)
+    assert paths[1].ns == pytest.approx(LAUNCH + wire(1) + LUT + LOCAL_D + SETUP)
+    assert {path.steps[0].source for path in paths} <= {"port:in", "first.sv:1", "last.sv:1"}
 
 
 def test_dsp_without_registers_adds_its_stages(delays: DelayTable) -> None:

@@ -117,5 +117,5 @@ def test_removed_register_is_reported_as_the_slowest_path_of_its_module(
     assert path.ns > engine.slowest[plant.file].ns
 
 
-def test_ten_modules_have_a_plant() -> None:
+def test_plants_of_the_table_are_of_ten_modules() -> None:
     assert len({plant.file for plant in PLANTS}) == len(PLANTS) == 10

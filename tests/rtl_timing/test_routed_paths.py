@@ -71,7 +71,7 @@ def test_carry8_is_two_carry4_with_the_wire_between_them() -> None:
     assert cell_ns(CellStep("CARRY8", "CI", "CO[7]", 0.0), DELAYS) == pytest.approx(0.012 + 0.014 + 0.012)
 
 
-def test_other_cells_have_the_delays_of_the_table() -> None:
+def test_cell_of_another_kind_has_its_delay_of_the_table() -> None:
     assert cell_ns(CellStep("LUT5", "I3", "O", 0.0), DELAYS) == pytest.approx(0.106)
     assert cell_ns(CellStep("FDCE", "C", "Q", 0.0), DELAYS) == pytest.approx(0.096)
     assert cell_ns(CellStep("DSP_A_B_DATA", "CLK", "B2_DATA[1]", 0.0), DELAYS) == pytest.approx(0.263)

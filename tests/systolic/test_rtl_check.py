@@ -77,7 +77,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.proof
-def test_check_of_a_doubled_engine_models_every_pair_of_clocks(folder: Path, tmp_path: Path) -> None:
+def test_check_of_a_doubled_engine_models_every_pair_of_clocks(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("pyosys", reason="timing needs Yosys: pip install 'systolic-cnn[check]'")
     status = main(["check", str(folder), "--json", str(tmp_path / "timing.json")])
     values = json.loads((tmp_path / "timing.json").read_text())
@@ -91,6 +93,7 @@ def test_check_of_a_doubled_engine_models_every_pair_of_clocks(folder: Path, tmp
     slowest = pairs["ap_clk", "ap_clk"]["paths"]
     assert len(slowest) == 20
     assert any(step["source"].startswith("pool.sv") for path in slowest for step in path["steps"])
+    assert re.search(r"^port:m_axi_\w+ +\d\.\d\d ", capsys.readouterr().out, re.M)
 
 
 def test_check_refuses_a_clock_of_zero(folder: Path) -> None:
