@@ -147,8 +147,8 @@ def flattened(modules: Mapping[str, Module], top: str) -> Netlist:
 def with_port_registers(netlist: Netlist, clock: str, others: Collection[str]) -> Netlist:
     """Return a netlist with a register of the neighbouring module at each port of the top module.
 
-    A register is a primitive of the kind PORT, and its source is ``port:NAME``. So a path that starts or ends at a port is
-    a path between registers.
+    A register is a primitive of the kind PORT, and its source is ``port:NAME``. So a path that starts or ends at a port
+    is a path between registers.
 
     Args:
         netlist: The flattened design.
