@@ -189,6 +189,23 @@ def test_compare_with_no_workers_is_refused(tiny: Path) -> None:
     refused(call("compare", tiny, "--workers", 0), RangeError, what="--workers", got=0)
 
 
+@pytest.mark.parametrize(
+    ("options", "expected", "fields"),
+    [
+        (("--ddr-efficiency", 7), RangeError, {"got": 7.0, "high": 1}),
+        (("--ddr-efficiency", 0.5, "--ddr-profile", "measured"), ConflictError, {}),
+        (("--ddr-gbps", 8, "--ddr-gbps", 0), RangeError, {"got": 0.0}),
+        (("--objective", "ddr"), MissingValueError, {"remedy": "give --fps RATE"}),
+        (("--fps", -1), RangeError, {"what": "the frame rate", "got": -1.0}),
+    ],
+)
+def test_compare_refuses_an_option_that_no_combination_can_use(
+    options: tuple[object, ...], expected: type[SystolicError], fields: dict[str, object], tiny: Path
+) -> None:
+    """Report such an option as an error instead of a table in which every row has this error."""
+    refused(call("compare", tiny, *TINY, "--array", "4x8x8", *options), expected, **fields)
+
+
 def test_schedule_of_streaming_layers_suggests_the_style() -> None:
     done = call("schedule", "cnv-w1a1")
     assert done.code == 2

@@ -183,9 +183,12 @@ def compare(
         executor: Runs parts of each search in other processes; None for this process alone.
 
     Raises:
-        SystolicError: ``Board.nearest_clock`` refuses a clock.
+        SystolicError: ``Board.nearest_clock`` refuses a clock, or ``SystolicOptions.check`` refuses the options that
+            all combinations share.
     """
     options, rows = options or SystolicOptions(), []
+    for board, gbps in product(alternatives.boards, alternatives.ddr_gbps):
+        replace(options, ddr_gbps=gbps).check(board)
     hardware = product(alternatives.boards, alternatives.clocks_mhz, alternatives.ddr_gbps)
     choices = list(
         product(networks.items(), hardware, alternatives.arrays or (None,), alternatives.dsps, alternatives.batches)
