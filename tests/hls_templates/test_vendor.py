@@ -358,7 +358,7 @@ def test_vivado_stops_after_the_requested_step(stop: str, runs: int, tmp_path: P
         (
             {},
             ["place"],
-            "an argument is design, synth, bitstream, jobs=1 to jobs=99, strategy=performance or strategy=default,",
+            "strategy=performance or strategy=default, floorplan=on or floorplan=off, or clock=MHZ, not 'place'",
         ),
         ({}, ["jobs=0"], "not 'jobs=0'"),
         (

@@ -95,7 +95,7 @@ proc wanted {argv clocks strategies} {
         } elseif {[regexp {^floorplan=(on|off)$} $word -> floorplan]} {
             dict set options floorplan $floorplan
         } else {
-            error "an argument is design, synth, bitstream, jobs=1 to jobs=99, strategy=[join $strategies { or strategy=}], floorplan=on, or clock=MHZ, not '$word'"
+            error "an argument is design, synth, bitstream, jobs=1 to jobs=99, strategy=[join $strategies { or strategy=}], floorplan=on or floorplan=off, or clock=MHZ, not '$word'"
         }
     }
     if {[dict get $options floorplan] eq "on"} { error "floorplan=on is not possible: only an engine in SystemVerilog has DSP chains with known names; Vitis HLS chooses its cascades itself" }
