@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -87,35 +87,38 @@ def _draw_process(axes: Axes, process: ProcessTiming, cycles: int, start: int, r
         base = top
 
 
-def _chosen(timing: TraceTiming, label: int | None) -> tuple[RegionTiming, ...]:
-    regions = tuple(region for region in timing.regions if label is None or region.label == label)
-    if not regions:
-        raise ChoiceError("the label of a region", label, [region.label for region in timing.regions])
-    return regions
+def _chosen(timing: TraceTiming, labels: Sequence[int] | None) -> tuple[RegionTiming, ...]:
+    if labels is None:
+        return timing.regions
+    known = [region.label for region in timing.regions]
+    for label in labels:
+        if label not in known:
+            raise ChoiceError("the label of a region", label, known)
+    return tuple(region for region in timing.regions if region.label in labels)
 
 
 def draw(
     timing: TraceTiming,
-    label: int | None = None,
+    labels: Sequence[int] | None = None,
     title: str = "",
     names: Mapping[int, str] | None = None,
     marks: Mapping[int, str] | None = None,
 ) -> Figure:
-    """Draw a timeline of the regions with this label, or of all regions one after the other.
+    """Draw a timeline of the regions with these labels, or of all regions, one after the other.
 
     Args:
         timing: The solved trace, with ``timeline=True``.
-        label: The label of the regions to draw. None draws all.
+        labels: The labels of the regions to draw. None draws all.
         title: The title of the plot. "" gives the cycles and the clock.
         names: The names of labels, which are written above their regions.
         marks: The cycles to mark by a vertical line, with the text for each line.
 
     Raises:
-        ChoiceError: No region has this label.
+        ChoiceError: No region has one of the labels.
     """
     from systolic.report.figures import Picture
 
-    regions = _chosen(timing, label)
+    regions = _chosen(timing, labels)
     lanes = _lane_names(regions)
     figure = Picture(figsize=(12, 1.5 + 0.32 * len(lanes)), layout="constrained")
     axes = figure.add_subplot()

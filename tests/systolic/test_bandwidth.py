@@ -55,6 +55,16 @@ def test_bandwidth_bin_never_exceeds_the_memory_rate() -> None:
     assert (told.written_gbps * 50).tolist() == pytest.approx([80, 20, 10, 0])
 
 
+def test_bandwidth_says_that_the_memory_is_slower_than_the_dma() -> None:
+    """Move 1 byte per cycle at 1,000 MHz, which is 1 GB/s, over a memory that sustains 2 or 0.5 GB/s."""
+    moved = BundleTiming(0, False, 100, 100, 1, 100, (100,), "DMA")
+    enough, slow = (
+        bandwidth(TraceTiming(1000, MemoryTiming(peak, 0.5), (region(100, moved),))).text() for peak in (4.0, 1.0)
+    )
+    assert "expect at most" not in enough
+    assert slow.endswith("which is slower here: expect at most 50% of these frames/s")
+
+
 def test_bandwidth_lists_bytes_per_port() -> None:
     read = BundleTiming(0, False, 320, 0, 1, 32, (160, 0, 160, 0))
     write = BundleTiming(1, True, 100, 0, 1, 64, (64, 36), "DMA")

@@ -5,15 +5,18 @@ from __future__ import annotations
 import ctypes
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from boards.errors import ChoiceError, FileAccessError, StateError
+from systolic.styles.systolic.measure import SystolicReport
 from systolic.trace import timeline
 from systolic.trace.solver import MemoryTiming, TraceTiming
-from systolic.trace.timing import RegionTiming
+from systolic.trace.timing import Lane, ProcessTiming, RegionTiming
 from tests.support.errors import raises
 from tests.support.trace_kernels import traced
 
@@ -66,9 +69,35 @@ def test_timeline_region_is_chosen_by_its_label(library: ctypes.CDLL) -> None:
     whole = timeline.draw(timing, names={1: "conv1"}).axes[0]
     assert [text.get_text() for text in whole.texts] == ["conv1", "conv1"]
     assert [tick.get_text() for tick in whole.get_yticklabels()] == ["source", "sink", "top"]
-    assert len(timeline.draw(timing, label=1).axes[0].get_yticklabels()) == 2
+    assert len(timeline.draw(timing, [1]).axes[0].get_yticklabels()) == 2
     with raises(ChoiceError, what="the label of a region", got=9, choices=[-1, 1, -1, 1]):
-        timeline.draw(timing, label=9)
+        timeline.draw(timing, [1, 9])
+
+
+def test_timeline_of_a_layer_has_all_its_passes_and_its_own_title() -> None:
+    """Draw a layer of two passes, such as two column tiles, after a layer of one pass."""
+    lane = Lane(100, (0,), (0,), (0,))
+    process = ProcessTiming("load", 100, 0, 0, 0, 0, 100, lane)
+    regions = tuple(RegionTiming(label, False, 100, 4, (process,), (), ()) for label in range(3))
+    layers: Any = (
+        SimpleNamespace(name="conv1", first_pass=0, last_pass=0),
+        SimpleNamespace(name="conv2", first_pass=1, last_pass=2),
+    )
+    report = SystolicReport(
+        network="net",
+        clock_mhz=200,
+        dsp=8,
+        macs_per_cycle=16,
+        layers=(),
+        timing=TraceTiming(200, MemoryTiming(), regions),
+        passes=layers,
+    )
+    (frame,) = report.timeline().axes
+    assert [text.get_text() for text in frame.texts] == ["conv1", "conv2, pass 1 of 2", "conv2, pass 2 of 2"]
+    (layer,) = report.timeline("conv2").axes
+    assert [text.get_text() for text in layer.texts] == ["conv2, pass 1 of 2", "conv2, pass 2 of 2"]
+    assert layer.get_title(loc="left") == "net, layer conv2: 208 of 312 cycles traced at 200 MHz (target)"
+    assert layer.get_xlim() == (0, 208)
 
 
 def test_timeline_rotates_or_omits_names_of_narrow_regions(library: ctypes.CDLL) -> None:

@@ -125,18 +125,30 @@ class SystolicReport(CycleReport):
         return [[name, *counts] for name, counts in totals.items()]
 
     def timeline(self, layer: str | None = None) -> Figure:
-        """Draw one lane per process over the whole frame, or over one layer.
+        """Draw one lane per process over the whole frame, or over all passes of one layer.
 
         Raises:
             ChoiceError: There is no such layer.
         """
         check_timeline(self.passes, layer)
-        names = {described.first_pass: described.name for described in self.passes}
-        label = next((number for number, name in names.items() if name == layer), None)
-        return draw(self.timing, label, self.title, names)
+        names = {number: name for described in self.passes for number, name in _pass_names(described).items()}
+        if layer is None:
+            return draw(self.timing, None, self.title, names)
+        own = next(list(_pass_names(described)) for described in self.passes if described.name == layer)
+        cycles = sum(self.timing.cycles_by_label.get(number, 0) for number in own)
+        title = f"{self.network}, layer {layer}: {cycles:,} of {self.cycles:,} cycles traced at {self.clock_mhz:g} MHz"
+        return draw(self.timing, own, f"{title} ({self.clock_source})", names)
 
     def _repr_html_(self) -> str:
         return super()._repr_html_() + self.timing._repr_html_()
+
+
+def _pass_names(layer: SystolicLayer) -> dict[int, str]:
+    """Return {number of a pass: name for a timeline}: the layer's name, and the place of the pass if it has several."""
+    passes = range(layer.first_pass, layer.last_pass + 1)
+    if len(passes) == 1:
+        return {layer.first_pass: layer.name}
+    return {number: f"{layer.name}, pass {place} of {len(passes)}" for place, number in enumerate(passes, 1)}
 
 
 def check_timeline(layers: Sequence[SystolicLayer], layer: str | None) -> None:
