@@ -89,7 +89,7 @@ class Subject(EvaluatedNetwork):
     """The network that is evaluated, as a float and as a quantised network, with the resize method.
 
     Attributes:
-        quantised: The quantised network, with the same nodes as ``network``.
+        quantised: The quantised network. It has nodes of the same names as ``network``, and may have further ones.
         fit: The method that resizes images to the network's input, one of FITS.
         iou_threshold: The IoU threshold of non-maximum suppression.
         tried: The quantisation options that were used.
@@ -99,6 +99,13 @@ class Subject(EvaluatedNetwork):
     fit: str
     iou_threshold: float
     tried: Tried = field(default_factory=Tried)
+
+    @cached_property
+    def quantised_nodes(self) -> dict[int, int]:
+        """{index of a float node: index of the quantised node of the same name}."""
+        index_of = {node.name: index for index, node in enumerate(self.quantised.nodes)}
+        nodes = enumerate(self.network.nodes)
+        return {index: index_of[node.name] for index, node in nodes if node.name in index_of}
 
 
 @dataclass(frozen=True)
@@ -164,13 +171,14 @@ def compute(subject: Subject, path: Path) -> Frame:
 
 
 def golden_outputs(subject: Subject, pixels: npt.NDArray[np.uint8]) -> dict[int, FloatArray]:
-    """Return {node: floats} of the golden model's outputs that the host reads, dequantised."""
+    """Return {float node: floats} of the golden model's outputs that the host reads, dequantised."""
     integers = run_integer(subject.quantised, pixels)
     read = {*subject.outputs, *(node for sources, _ in subject.heads for node in sources)}
+    places = {node: subject.quantised_nodes[node] for node in read}
     return {
-        node: dequantise(array, subject.quantised.nodes[node].type)
-        for node in read
-        if (array := integers[node]) is not None
+        node: dequantise(array, subject.quantised.nodes[place].type)
+        for node, place in places.items()
+        if (array := integers[place]) is not None
     }
 
 
@@ -185,7 +193,8 @@ def decode_result(subject: Subject, values: Mapping[int, FloatArray], placement:
     labels = subject.network.labels
     if subject.is_classifier:
         (output,) = subject.outputs
-        told = most_probable if isinstance(subject.quantised.nodes[output].op, QSoftmax) else classify
+        op = subject.quantised.nodes[subject.quantised_nodes[output]].op
+        told = most_probable if isinstance(op, QSoftmax) else classify
         return ImageResult(scores=told(values[output], labels))
     outputs = [np.concatenate([values[node] for node in sources]) for sources, _ in subject.heads]
     kinds = [head for _, head in subject.heads]

@@ -17,9 +17,10 @@ from cnn.float_model import run_float
 from cnn.integer_model import dequantise, run_integer
 from cnn.maps import Padding, Shape
 from cnn.ops import HEADS, Convolution
-from cnn.quantisation.calibration import calibrate
+from cnn.quantisation.calibration import calibrate, observe
 from cnn.quantisation.fidelity import heads
 from cnn.quantisation.quantise import quantise
+from cnn.quantisation.zero_points import quantise_with_zero_points
 from host.vision.detection import Detection, Score
 from systolic.evaluation import evaluate, report
 from systolic.evaluation.evaluate import EvaluationOptions, read_pictures
@@ -336,6 +337,30 @@ def test_compute_gives_boxes_and_energies_of_both_networks(tmp_path: Path) -> No
     told: list[int] = []
     assert compute_all(ours, [tmp_path / "a.png"] * 3, 4, told.append) == (frame,) * 3
     assert told == [1, 2, 3]
+
+
+def test_compute_finds_the_outputs_of_a_network_with_inserted_nodes(tmp_path: Path) -> None:
+    """Quantise with zero points, which insert a node after each leaky layer, so that the output has another index."""
+    pixels = np.random.default_rng(9).integers(0, 256, (6, 8, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    random, out = np.random.default_rng(4), Shape(7, SHAPE.height, SHAPE.width)
+    floats = networks.network(
+        SHAPE,
+        ("first", networks.convolution(random, 3, 8), [0], Shape(8, SHAPE.height, SHAPE.width)),
+        ("last", networks.convolution(random, 8, 7, activation="linear"), [1], out),
+        ("region", HEADS["region"](((2.0, 2.0),), 2, False), [2], out),
+    )
+    seen = observe(floats, networks.pictures(SHAPE, 2))
+    ours = Subject(floats, quantise_with_zero_points(floats, seen, "max", 4), "plain", 0.45)
+    assert (ours.outputs, heads(ours.quantised), ours.quantised_nodes[2]) == ((2,), (3,), 3)
+    frame = compute(ours, tmp_path / "a.png")
+    picture = np.ascontiguousarray(pixels.transpose(2, 0, 1))
+    array = run_integer(ours.quantised, picture)[3]
+    assert array is not None
+    exact = run_float(floats, picture.astype(np.float32) / np.float32(255))[2].astype(np.float64)
+    noise = ((exact - dequantise(array, ours.quantised.nodes[3].type)) ** 2).sum()
+    assert list(frame.noise) == pytest.approx([noise])
+    assert frame.integers.detections
 
 
 def test_compute_gives_the_classes_of_both_networks(tmp_path: Path) -> None:
