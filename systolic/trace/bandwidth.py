@@ -22,8 +22,10 @@ The DDR serves chunks that take some cycles. A chunk counts in the bin where it 
 wrong.
 """
 
-_TOO_FAST = """
-The trace does not limit the DMA of a pipeline by the memory, which is slower here: expect at most {:.0%} of these frames/s"""
+_TOO_FAST = (
+    "\nThe trace does not limit the DMA of a pipeline by the memory, which is slower here: expect at most {:.0%} of "
+    "these frames/s"
+)
 
 PORTS_HEAD = ("DDR port", "direction", "bytes of all traced frames", "GB/s")
 
@@ -98,12 +100,13 @@ class Bandwidth:
     def text(self) -> str:
         """Return a table of the ports, and a line with the average and the busiest bin, for a terminal."""
         rows: list[list[Cell]] = [[port.port, port.direction, port.bytes, port.gbps] for port in self.ports]
+        busiest_share = 1 / max(1, len(self.cycles))
         slow = self.average_gbps > self.sustained_gbps
         excess = _TOO_FAST.format(self.sustained_gbps / self.average_gbps) if slow else ""
         return (
             f"{table(PORTS_HEAD, rows)}\n\n"
             f"DDR over time (traced): {self.average_gbps:.2f} GB/s on average, {self.busiest_gbps:.2f} in the busiest "
-            f"{1 / max(1, len(self.cycles)):.1%} of the time, of {self.sustained_gbps:.2f} that the memory sustains{excess}"
+            f"{busiest_share:.1%} of the time, of {self.sustained_gbps:.2f} that the memory sustains{excess}"
         )
 
     __repr__ = text
