@@ -26,7 +26,7 @@ from scheduler.systolic.schedule_file import from_json, saved_ddr, saved_fused
 from scheduler.systolic.search import pareto
 from scheduler.systolic.search.problem import Problem, problem_of
 from scheduler.systolic.search.search import SearchResult, search, search_clocks
-from scheduler.systolic.search.space import Space, pin, space_for
+from scheduler.systolic.search.space import Goal, Space, pin, space_for
 from scheduler.systolic.search.workers import Workers
 from scheduler.systolic.workload import workload_of
 from systolic.styles.comparison import ComparisonRow
@@ -183,12 +183,11 @@ def compare(
         executor: Runs parts of each search in other processes; None for this process alone.
 
     Raises:
-        SystolicError: ``Board.nearest_clock`` refuses a clock, or ``SystolicOptions.check`` refuses the options that
-            all combinations share.
+        SystolicError: ``Board.nearest_clock`` refuses a clock, or no combination can use an option that all share.
     """
     options, rows = options or SystolicOptions(), []
     for board, gbps in product(alternatives.boards, alternatives.ddr_gbps):
-        replace(options, ddr_gbps=gbps).check(board)
+        _check_shared(replace(options, ddr_gbps=gbps), board)
     hardware = product(alternatives.boards, alternatives.clocks_mhz, alternatives.ddr_gbps)
     choices = list(
         product(networks.items(), hardware, alternatives.arrays or (None,), alternatives.dsps, alternatives.batches)
@@ -208,6 +207,12 @@ def compare(
             rows.append(ComparisonRow(asked, None, error))
     names = {network.name for network in networks.values()}
     return SystolicComparison(", ".join(sorted(names)), tuple(rows))
+
+
+def _check_shared(options: SystolicOptions, board: Board) -> None:
+    """Raise an error of ``Goal`` or of ``ddr_rate`` if the objective, its frame rate or the DDR rate is not usable."""
+    Goal(options.objective, options.fps)
+    options.ddr_rate(board)
 
 
 def pareto_front(

@@ -59,15 +59,6 @@ class SystolicOptions(HardwareOptions):
         """The objective of the search and its required rate. Raises the errors of ``Goal``."""
         return Goal(self.objective, self.fps, TOLERANCE)
 
-    def check(self, board: Board) -> None:
-        """Raise the error of the objective, of its frame rate or of the DDR rate on this board, if one is not usable.
-
-        Raises:
-            SystolicError: An error of ``Goal`` or of ``ddr_rate``.
-        """
-        Goal(self.objective, self.fps, TOLERANCE)
-        self.ddr_rate(board)
-
     @property
     def pinned(self) -> dict[str, int | str | None]:
         """{parameter: fixed value or None} of the array and the loop order, except ``added_maps``.
