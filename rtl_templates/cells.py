@@ -24,13 +24,13 @@ def chain_cells(values: RtlValues) -> tuple[tuple[str, int], ...]:
     length = values.number("PACK_CHAIN")
     if values.number("PACK_COLUMNS") == 3:
         return tuple(
-            (f"{ARRAY}/rows[{row}].threes.row/together[{column}].lane[{lane}].dsp", 1)
+            (f"{ARRAY}/rows[{row}].threes.row/column_group[{column}].lane[{lane}].dsp", 1)
             for row in rows
             for column in columns[::3]
             for lane in lanes
         )
     return tuple(
-        (f"{ARRAY}/rows[{row}].chains.row/together[{column}].chain[{chain}].products", length)
+        (f"{ARRAY}/rows[{row}].chains.row/column_group[{column}].chain[{chain}].products", length)
         for row in rows
         for column in columns[:: values.number("PACK_COLUMNS") * values.dsp_clock]
         for chain in range(len(lanes) // length)

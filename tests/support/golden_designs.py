@@ -47,7 +47,7 @@ def systolic_design(folder: Path) -> list[object]:
 
 def streaming_design(folder: Path) -> list[object]:
     asked = ("--style", "streaming", "--folding", "greedy", "--fps", 20000, "--estimated-fifos")
-    return [write_small(folder), "--seed", 1, "--board", "ultra96-v2", *asked]
+    return [write_small(folder), "--seed", 1, "--board", "ultra96-v2", "--clock", 300, *asked]
 
 
 DESIGNS = {"systolic": systolic_design, "streaming": streaming_design}

@@ -63,7 +63,7 @@ cube = Function(lambda x: x**3)
 
 def cubed(layers, operation):
     source = layers.map(operation)
-    return layers.grown(operation, "cube", Activate("acme_cube"), layers.shape_of(source), source.node)
+    return layers.with_node(operation, "cube", Activate("acme_cube"), layers.shape_of(source), source.node)
 
 
 def drop_ones(network):

@@ -21,7 +21,7 @@ set dma axi_dma_0
 set ps zynq_ultra_ps_e_0
 
 # The target clock in MHz, and the lower clocks that the PS can make.
-set clocks {214.286 187.5 166.667 150 136.364 125 115.385 107.143 100 93.75 88.235 83.333 78.947 75 71.429}
+set clocks {300 250 214.286 187.5 166.667 150 136.364 125 115.385 107.143 100}
 
 # The directives of place_design that each strategy tries, in this order (UG904).
 set placements {
@@ -71,7 +71,7 @@ set ps_config {
     CONFIG.PSU__USE__S_AXI_GP0 {0}
     CONFIG.PSU__USE__S_AXI_GP1 {0}
     CONFIG.PSU__CRL_APB__PL0_REF_CTRL__SRCSEL {IOPLL}
-    CONFIG.PSU__CRL_APB__PL0_REF_CTRL__FREQMHZ {214.286}
+    CONFIG.PSU__CRL_APB__PL0_REF_CTRL__FREQMHZ {300}
     CONFIG.PSU__USE__IRQ0 {0}
 }
 

@@ -12,12 +12,12 @@
 #define FIRST_OFM_CH 8
 #define FIRST_OFM_ROW 16
 #define FIRST_OFM_COL 32
-#define FIRST_SIMD 27
+#define FIRST_SIMD 9
 #define FIRST_PE 1
 #define FIRST_IN_BIT 8
 #define FIRST_OUT_BIT 4
 #define FIRST_W_BIT 4
-#define FIRST_W_TILES 8
+#define FIRST_W_TILES 24
 #define FIRST_INC_BIT 14
 #define FIRST_BIAS_BIT 24
 #define FIRST_A_TILES 8

@@ -7,10 +7,10 @@
 #include "ap_int.h"
 
 // first_w
-// PEs = 1, SIMD = 27
+// PEs = 1, SIMD = 9
 // bit = 4
-const ap_uint<108> first_w[1][8] = {
-{"0xa20fb1b73fd396531c2053def96", "0x253362b15e444facc1d12eaa791", "0xafcdd33ae5e36aa351d7e406c6d", "0x2ffe65ac937d6fe3a2ad491574b", "0xfcb070b526b695641b24f9a4d4b", "0x2f4ade966f60ff15d5f4b9b75b0", "0x43630e5293944f936433ab4facf", "0xf0d2f24bf45ecfe69e7a20551b1"}
+const ap_uint<36> first_w[1][24] = {
+{"0x2053def96", "0xfd396531c", "0xa20fb1b73", "0xd12eaa791", "0xe444facc1", "0x253362b15", "0xd7e406c6d", "0x5e36aa351", "0xafcdd33ae", "0xad491574b", "0x37d6fe3a2", "0x2ffe65ac9", "0x24f9a4d4b", "0x6b695641b", "0xfcb070b52", "0xf4b9b75b0", "0xf60ff15d5", "0x2f4ade966", "0x33ab4facf", "0x3944f9364", "0x43630e529", "0x7a20551b1", "0x45ecfe69e", "0xf0d2f24bf"}
 };
 // first_inc
 const ap_int<14> first_inc[1][8] = {

@@ -3,11 +3,11 @@
 // headers. A process handles one frame after the other and keeps no data between frames. So a frame's output is
 // complete even if no frame follows. With frames = 1 and AUTO_RESTART, the host can send each frame when it is
 // available.
-//   Ultra96-V2, target clock 214.286 MHz
-//   at best a frame every 9,248 cycles; the slowest block is sums (closed formula)
+//   Ultra96-V2, target clock 300 MHz
+//   at best a frame every 13,936 cycles; the slowest block is first_window (closed formula)
 //   input: one value a cycle, 1,539 cycles per frame
-//   first_window: simd 3, 4,652 cycles per frame
-//   first: simd 27, 4,128 cycles per frame
+//   first_window: one value a cycle, 13,936 cycles per frame
+//   first: simd 9, 12,320 cycles per frame
 //   half: one value a cycle, 4,101 cycles per frame
 //   sums: simd 4, 9,248 cycles per frame
 //   sums_out: one value a cycle, 4,611 cycles per frame
@@ -32,47 +32,36 @@ static void input_process(int frames,
     }
 }
 
-// words of 1 values into words of 3
-static void width_to_first_window_process(int frames,
-                                          hls::stream<word<integer<8, false>, 1> > &in,
-                                          hls::stream<word<integer<8, false>, 3> > &out) {
-    SYSTOLIC_PROCESS("width_to_first_window");
-    for (int frame = 0; frame < frames; ++frame) {
-#pragma HLS LOOP_TRIPCOUNT min=1 max=16
-        convert_width<1, 3, 1536>(1, in, out);
-    }
-}
-
-// 3×3 window, stride 1: 3 channels of a tap per cycle
+// 3×3 window, stride 1: 1 channels of a tap per cycle
 static void first_window_process(int frames,
-                                 hls::stream<word<integer<8, false>, 3> > &in,
-                                 hls::stream<word<integer<8, false>, 3> > &out) {
+                                 hls::stream<word<integer<8, false>, 1> > &in,
+                                 hls::stream<word<integer<8, false>, 1> > &out) {
     SYSTOLIC_PROCESS("first_window");
     for (int frame = 0; frame < frames; ++frame) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=16
-        window_default<3, 3, 16, 32, 3, 3, 1, 1, 1, 1, 1, 1, false, RAM_AUTO>(1, in, out);
+        window_default<1, 3, 16, 32, 3, 3, 1, 1, 1, 1, 1, 1, false, RAM_AUTO>(1, in, out);
     }
 }
 
-// words of 3 values into words of 27
+// words of 1 values into words of 9
 static void width_to_first_process(int frames,
-                                   hls::stream<word<integer<8, false>, 3> > &in,
-                                   hls::stream<word<integer<8, false>, 27> > &out) {
+                                   hls::stream<word<integer<8, false>, 1> > &in,
+                                   hls::stream<word<integer<8, false>, 9> > &out) {
     SYSTOLIC_PROCESS("width_to_first");
     for (int frame = 0; frame < frames; ++frame) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=16
-        convert_width<3, 27, 4608>(1, in, out);
+        convert_width<1, 9, 13824>(1, in, out);
     }
 }
 
-// first: 216 weights, PE 1, SIMD 27, 1 pixel(s) per weight, multipliers: dsp, weights embedded
+// first: 216 weights, PE 1, SIMD 9, 1 pixel(s) per weight, multipliers: dsp, weights embedded
 static void first_process(int frames,
-                          hls::stream<word<integer<8, false>, 27> > &in,
+                          hls::stream<word<integer<8, false>, 9> > &in,
                           hls::stream<word<integer<4, false>, 1> > &out) {
     SYSTOLIC_PROCESS("first");
     for (int frame = 0; frame < frames; ++frame) {
 #pragma HLS LOOP_TRIPCOUNT min=1 max=16
-        matrix_vector<512, 27, 8, 27, 1, 1, narrow_t<4>, uint_t<8>, 16, DSP48E2>(1, in, out, first_weights, first_activation);
+        matrix_vector<512, 27, 8, 9, 1, 1, narrow_t<4>, uint_t<8>, 16, DSP48E2>(1, in, out, first_weights, first_activation);
     }
 }
 
@@ -129,17 +118,15 @@ void streaming_top(hls::stream<beat_t<IN_BEAT> > &in, hls::stream<beat_t<OUT_BEA
 #pragma HLS INTERFACE mode=s_axilite port=return
     SYSTOLIC_DATAFLOW(0);
     hls::stream<word<integer<8, false>, 1> > from_input;
-    hls::stream<word<integer<8, false>, 3> > to_first_window;
-    hls::stream<word<integer<8, false>, 3> > from_first_window;
-    hls::stream<word<integer<8, false>, 27> > to_first;
+    hls::stream<word<integer<8, false>, 1> > from_first_window;
+    hls::stream<word<integer<8, false>, 9> > to_first;
     hls::stream<word<integer<4, false>, 1> > from_first;
     hls::stream<word<integer<4, false>, 1> > from_half;
     hls::stream<word<integer<4, false>, 4> > to_sums;
     hls::stream<word<integer<16, true>, 1> > from_sums;
     SYSTOLIC_FIFO(from_input, 8, 2, srl);
-    SYSTOLIC_FIFO(to_first_window, 24, 2, srl);
-    SYSTOLIC_FIFO(from_first_window, 24, 2, srl);
-    SYSTOLIC_FIFO(to_first, 216, 2, srl);
+    SYSTOLIC_FIFO(from_first_window, 8, 2, srl);
+    SYSTOLIC_FIFO(to_first, 72, 2, srl);
     SYSTOLIC_FIFO(from_first, 4, 2, srl);
     SYSTOLIC_FIFO(from_half, 4, 2, srl);
     SYSTOLIC_FIFO(to_sums, 16, 2, srl);
@@ -150,8 +137,7 @@ void streaming_top(hls::stream<beat_t<IN_BEAT> > &in, hls::stream<beat_t<OUT_BEA
     dma_read(frames, in);
 #endif
     input_process(frames, in, from_input);
-    width_to_first_window_process(frames, from_input, to_first_window);
-    first_window_process(frames, to_first_window, from_first_window);
+    first_window_process(frames, from_input, from_first_window);
     width_to_first_process(frames, from_first_window, to_first);
     first_process(frames, to_first, from_first);
     SYSTOLIC_TAP(0, from_first);
