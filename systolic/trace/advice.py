@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from boards.errors import RangeError
@@ -41,6 +41,9 @@ class Advice:
 def advise(trace: Traced, options: SolverOptions, slack: float, progress: Progress = silent) -> Advice:
     """Return the least FIFO depths that cost at most the share ``slack`` of the cycles with unbounded FIFOs.
 
+    This holds for each region. If the declared depths cost at most ``slack`` of the cycles of all regions, a region may
+    also take as long as with them. Then no FIFO is advised deeper than declared.
+
     Each name has one depth for all regions, because the same hardware runs all of them. The regions are searched in
     ascending order of their accesses. A search starts from the depths that earlier regions need, so that most regions
     are solved once.
@@ -57,20 +60,30 @@ def advise(trace: Traced, options: SolverOptions, slack: float, progress: Progre
     if slack < 0:
         raise RangeError("the slack of FIFO advice", slack, 0)
     regions = [_Region(trace, number, options) for number in range(len(trace.regions))]
-    best: list[int] = []
+    best = [region.best() for region in regions]
+    declared = [region.declared_cycles() for region in regions]
+    limits = _limits(best, declared, slack)
     depths: dict[str, int] = {}
     for share, region in _by_accesses(regions):
         progress(ProgressStep("searching FIFO depths", share))
-        best.append(region.best())
-        depths |= region.least_depths(int(best[-1] * (1 + slack)), depths)
+        depths |= region.least_depths(limits[region.number], depths)
     return Advice(
         depths=depths,
         declared=greatest({stream.group: stream.depth for stream in region.facts.streams} for region in regions),
         best_cycles=sum(best),
         cycles=_total(regions, depths) or 0,
-        declared_cycles=_total(regions, None),
+        declared_cycles=_sum(declared),
         curve=_curve(regions, depths, progress),
     )
+
+
+def _limits(best: Sequence[int], declared: Sequence[int | None], slack: float) -> list[int]:
+    """Return the cycles that each region may take, from its cycles with unbounded and with declared depths."""
+    limits = [int(cycles * (1 + slack)) for cycles in best]
+    total = _sum(declared)
+    if total is None or total > sum(best) * (1 + slack):
+        return limits
+    return [max(limit, cycles or 0) for limit, cycles in zip(limits, declared, strict=True)]
 
 
 def _by_accesses(regions: Sequence[_Region]) -> Iterator[tuple[float, _Region]]:
@@ -143,14 +156,28 @@ class _Region:
         return cycles
 
     def least_depths(self, limit: int, floor: Depths) -> dict[str, int]:
-        """Return the least FIFO depths with at most ``limit`` cycles, each at least as in ``floor``."""
+        """Return the least FIFO depths with at most ``limit`` cycles, each at least as in ``floor``.
+
+        If the declared depths keep to the limit, no depth is above both the declared one and ``floor``.
+        """
 
         def keeps_pace(depths: Depths) -> bool:
             return self.cycles(depths, limit) is not None
 
-        fifos = TracedFifos(self.unbounded(), keeps_pace, lambda group, _: self._word_bytes(group))
+        start = self._declared(floor)
+        if not keeps_pace(start):
+            start = self.unbounded()
+        fifos = TracedFifos(start, keeps_pace, lambda group, _: self._word_bytes(group))
         depths, _ = least_depths(fifos, DepthSearch(floor=floor))
         return depths
+
+    def _declared(self, floor: Depths) -> dict[str, int]:
+        """Return the declared depths, each at least as in ``floor``.
+
+        A search that starts from them advises no FIFO deeper than declared in return for another that is shallower.
+        """
+        declared = greatest({stream.group: stream.depth} for stream in self.facts.streams)
+        return {group: max(depth, floor.get(group, 1)) for group, depth in declared.items()}
 
     def _word_bytes(self, group: str) -> int:
         """Return the bytes that one more word of depth takes in all FIFOs of the array ``group``."""
@@ -163,14 +190,18 @@ def _limited(options: SolverOptions, limit: int) -> SolverOptions:
     return copy
 
 
-def _total(regions: Sequence[_Region], depths: Depths | None) -> int | None:
-    """Return the cycles of all regions with ``depths`` (None: as declared); None if one deadlocks."""
+def _total(regions: Sequence[_Region], depths: Depths) -> int | None:
+    """Return the cycles of all regions with ``depths``; None if one deadlocks."""
+    return _sum(region.cycles(depths) for region in regions)
+
+
+def _sum(cycles: Iterable[int | None]) -> int | None:
+    """Return the sum of the cycles of all regions; None if one region deadlocks."""
     total = 0
-    for region in regions:
-        cycles = region.declared_cycles() if depths is None else region.cycles(depths)
-        if cycles is None:
+    for region in cycles:
+        if region is None:
             return None
-        total += cycles
+        total += region
     return total
 
 

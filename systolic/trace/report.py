@@ -260,7 +260,7 @@ def process_values(process: ProcessTiming, number: int) -> dict[str, Any]:
     }
 
 
-FIFO_HEAD = ("stream", "declared depth", "least that loses nothing")
+FIFO_HEAD = ("stream", "declared depth", "least that keeps the pace")
 
 
 CURVE_HEAD = ("no deeper than", "cycles")

@@ -16,7 +16,7 @@ import pytest
 
 from boards.errors import ChoiceError, RangeError, StateError, UnsupportedError
 from systolic.trace.advice import advise
-from systolic.trace.events import RegionFacts, SolverOptions, solver_options
+from systolic.trace.events import RegionFacts, SolverOptions, StreamFacts, solver_options
 from systolic.trace.solver import DeadlockError, FabricTiming, MemoryTiming, Trace, TraceTiming
 from tests.support.cases import cases
 from tests.support.errors import raises
@@ -225,8 +225,8 @@ class Counted:
 
 def test_advise_reuses_depths_of_another_region(library: ctypes.CDLL) -> None:
     """Put the longer region first in the trace. It keeps its pace with the depths that the shorter one needs. Both
-    regions are solved for the curve and the sums. The longer one is solved only twice more: unbounded, and with these
-    depths."""
+    regions are solved for the curve and the sums. The longer one is solved only three times more: unbounded, as
+    declared, and with these depths."""
     trace = Trace(library)
     trace.begin()
     assert run(library, "run_fork", 64, 1) is None
@@ -236,9 +236,37 @@ def test_advise_reuses_depths_of_another_region(library: ctypes.CDLL) -> None:
     advice = advise(counted, solver_options(FAST, CLOCK), 0, told.append)
     assert advice.depths == {"left": 2, "right": 6, "sums": 1}
     shared = 2 + len(advice.curve)
-    assert counted.solved[0] <= shared + 2 < counted.solved[1]
+    assert counted.solved[0] <= shared + 3 < counted.solved[1]
     assert told[:2] == ["searching FIFO depths, 0%", "searching FIFO depths, 20%"]
     assert told[-1].startswith("trying FIFOs no deeper than 6, ")
+
+
+class SharedRoom:
+    """A trace of two regions. The first takes 10,000 cycles. The second takes 100 cycles if the FIFOs ``wide`` and
+    ``narrow`` have 6 words together, else 101."""
+
+    def __init__(self, wide: int, narrow: int) -> None:
+        streams = tuple(
+            StreamFacts(name, depth, 100, size, "", "", 8 * size)
+            for name, depth, size in (("wide", wide, 8), ("narrow", narrow, 1))
+        )
+        self.regions = (RegionFacts(0, False, (), 100, streams), RegionFacts(1, False, (), 200, streams))
+
+    def region_cycles(self, number: int, depths: Sequence[int], options: SolverOptions) -> int | None:
+        cycles = 10_000 if number == 0 else 100 if sum(depths) >= 6 else 101
+        return cycles if not options.limit or cycles <= options.limit else None
+
+
+def test_advise_is_within_declared_depths_that_keep_the_pace() -> None:
+    # a search from unbounded depths would take 2 words of the wide FIFO, for 4 of the narrow one
+    enough = advise(SharedRoom(wide=5, narrow=2), solver_options(FAST, CLOCK), 0)
+    assert enough.depths == {"wide": 4, "narrow": 2}
+    too_shallow = advise(SharedRoom(wide=3, narrow=2), solver_options(FAST, CLOCK), 0)
+    assert too_shallow.depths == {"wide": 2, "narrow": 4}
+    # the declared depths cost 1 % of the second region, and 0.01 % of both
+    allowed = advise(SharedRoom(wide=3, narrow=2), solver_options(FAST, CLOCK), 0.005)
+    assert allowed.depths == {"wide": 1, "narrow": 1}
+    assert (allowed.best_cycles, allowed.cycles, allowed.declared_cycles) == (10_100, 10_101, 10_101)
 
 
 # The request is issued at 0 and the loop starts at 2. Beat j arrives at 20 + j, and the last of 64 at 83.
