@@ -40,7 +40,7 @@ def main(path: Path) -> None:
     timed("execute and record", lambda: library.run(folder.memory(maps), 0, folder.manifest.passes))
     trace.end()
     timing = timed("solve", trace.solve)
-    timed("solve for half the DDR", lambda: trace.solve(MemoryTiming(efficiency=0.425)))
+    timed("solve for half the DDR", lambda: trace.solve(MemoryTiming(efficiency=MemoryTiming().efficiency / 2)))
     timed("FIFO advice", trace.advise)
     accesses = sum(region.accesses for region in trace.regions)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -39,7 +39,7 @@ class Dsp:
 
 
 DDR_PROFILES = ("measured", "optimistic")
-"""The names of the shares of the DDR's peak that a board states."""
+"""The names of the shares of the DDR's peak that a board states. The first one is the default."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ class Floorplan:
 class Ddr:
     """The DDR memory of the processing system: bus width, transfer rates and size.
 
-    Refresh, row misses and turns between reading and writing take the rest of the peak.
+    A share of the peak carries data. Refresh, row misses and turns between reading and writing take the rest. The PS
+    splits bursts into 16 beats. ``measured_share`` includes what this costs, because it was measured through PS ports.
 
     Attributes:
         bits: Width of the data bus.
@@ -101,8 +102,6 @@ class Ddr:
         mib: Size in MiB.
         measured_share: Share of the peak that reads and writes from the PL reached in a public measurement.
         optimistic_share: Share of the peak that long sequential bursts may reach; at least ``measured_share``.
-        burst_beats: Longest burst in beats that the PS passes on to the memory controller. It splits longer ones.
-        buffered_beats: Beats of a port for which the PS has buffers, in each direction.
     """
 
     kind: Annotated[str, OneOf(("DDR3", "DDR4", "LPDDR4"))]
@@ -110,13 +109,11 @@ class Ddr:
     rated_mts: Annotated[int, Range(100, 10_000)]
     preset_mts: Annotated[int, Range(100, 10_000)]
     mib: Annotated[int, Range(64, 1_048_576)]
-    # the defaults are for board files from before these keys: the ZCU102's measurement, and the AXI3 core of every PS
+    # the defaults are for board files from before these keys: the ZCU102's shares
     measured_share: Annotated[float, Range(0.01, 1)] = 0.75
     optimistic_share: Annotated[float, Range(0.01, 1)] = 0.85
-    burst_beats: Annotated[int, Range(1, 256)] = 16
-    buffered_beats: Annotated[int, Range(1, 4096)] = 128
 
-    def share(self, profile: str) -> float:
+    def share(self, profile: str = DDR_PROFILES[0]) -> float:
         """Return the share of the peak that carries data in one of DDR_PROFILES; ChoiceError for another name."""
         if profile not in DDR_PROFILES:
             raise ChoiceError("--ddr-profile", profile, DDR_PROFILES)

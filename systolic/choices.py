@@ -18,7 +18,6 @@ TRAINING_METHODS = ("lsq", "dorefa")
 FLOAT_PASSES = ("fold_batch_norms", "fold_pointwise", "convolve_picture")
 
 CONFIDENCE, IOU = 0.24, 0.45
-DDR_EFFICIENCY = 0.85
 DDR_PROFILES = ("measured", "optimistic")
 SHARES = {"dsp": 0.97, "lut": 0.8, "bram": 0.95, "uram": 0.95}
 """The greatest share of each resource of a board that a design may use."""

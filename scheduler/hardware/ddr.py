@@ -16,9 +16,6 @@ from boards.board import Board
 from boards.errors import RangeError
 from scheduler.hardware.arithmetic import ceil_div
 
-DDR_EFFICIENCY = 0.85
-"""Share of the DDR's peak that carries data. Refresh, row misses and read/write turn-arounds take the rest."""
-
 MIN_GBPS, MAX_GBPS = 0.05, 10_000.0
 """The range of peaks that are accepted, in 10⁹ bytes per second. No memory is outside it."""
 
@@ -67,7 +64,7 @@ class DdrRate:
     """
 
     gbps: float
-    efficiency: float = DDR_EFFICIENCY
+    efficiency: float
 
     def __post_init__(self) -> None:
         if not MIN_GBPS <= self.gbps <= MAX_GBPS:
@@ -88,13 +85,13 @@ class DdrRate:
 
 def ddr_rate(board: Board, gbps: float | None = None, efficiency: float | None = None) -> DdrRate:
     """Return the bandwidth of the board's DDR. The default peak is the one that the boot image sets, and the default
-    efficiency is DDR_EFFICIENCY.
+    efficiency is the share that the board file states as measured.
 
     Raises:
         RangeError: A value is out of range.
     """
     return DdrRate(
-        board.ddr.preset_gbps if gbps is None else gbps, DDR_EFFICIENCY if efficiency is None else efficiency
+        board.ddr.preset_gbps if gbps is None else gbps, board.ddr.share() if efficiency is None else efficiency
     )
 
 

@@ -29,7 +29,8 @@ class HardwareOptions:
     Attributes:
         ddr_gbps: Peak rate of the DDR in GB/s; None for the rate that the board's boot image sets.
         ddr_efficiency: Usable share of that rate; None for the profile's share.
-        ddr_profile: "measured" or "optimistic", the share that the board states; None for the default.
+        ddr_profile: "measured" or "optimistic", the share that the board states; None for the saved file's share, or
+            else the measured one.
         budget: The share of the board that a design may take.
     """
 

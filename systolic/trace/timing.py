@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from boards.errors import RangeError, SystolicError, faults
-from scheduler.hardware.ddr import DDR_EFFICIENCY, READ_LATENCY_NS, WRITE_LATENCY_NS
+from scheduler.hardware.ddr import READ_LATENCY_NS, WRITE_LATENCY_NS
 from scheduler.hardware.fifos import MEMORY_LATENCY, SHIFT_LATENCY
 
 
@@ -28,7 +28,7 @@ class MemoryTiming:
     """
 
     peak_gbps: float = 17.064
-    efficiency: float = DDR_EFFICIENCY
+    efficiency: float = 0.75
     read_latency_ns: float = READ_LATENCY_NS
     write_latency_ns: float = WRITE_LATENCY_NS
     read_outstanding: int = 16

@@ -21,8 +21,6 @@ from scheduler.hardware.arithmetic import ceil_div
 from scheduler.hardware.budget import Budget, check_budget, room
 from scheduler.hardware.ddr import (
     BURST_WORDS,
-    DDR_CHUNK,
-    DDR_EFFICIENCY,
     MIN_EFFICIENCY,
     MIN_GBPS,
     OUTSTANDING,
@@ -51,8 +49,7 @@ def test_hardware_constants_are_defined_once() -> None:
     facts = _constants(folder / "ddr.py") | _constants(folder / "primitives.py")
     others = [path for room in ("scheduler", "systolic") for path in (ROOT / room).rglob("*.py")]
     again = [f"{path.name}: {name}" for path in others if path.parent != folder for name in _constants(path) & facts]
-    # the command line imports other folders only when it runs; tests/systolic/test_help.py compares its copy
-    assert again == ["choices.py: DDR_EFFICIENCY"]
+    assert again == []
 
 
 def _constants(path: Path) -> set[str]:
@@ -64,7 +61,7 @@ def _constants(path: Path) -> set[str]:
 
 def test_memory_timing_of_the_trace_equals_the_model() -> None:
     memory, board = MemoryTiming(), load("zcu104")
-    assert (memory.efficiency, memory.read_latency_ns) == (DDR_EFFICIENCY, READ_LATENCY_NS)
+    assert (memory.efficiency, memory.read_latency_ns) == (board.ddr.measured_share, READ_LATENCY_NS)
     assert memory.write_latency_ns == WRITE_LATENCY_NS
     assert memory.peak_gbps == board.ddr.preset_gbps
     timing = ddr_timing(board, 300)
@@ -93,14 +90,10 @@ def test_port_latency_is_covered_by_twice_the_outstanding_bursts() -> None:
     assert WEIGHT_BEAT_BYTES * 8 == 128
 
 
-def test_ps_buffers_hide_the_latency_of_split_bursts() -> None:
-    """The model does not split bursts at the PS. This holds as long as a port's buffers last for the DDR's latency."""
+def test_default_rate_of_every_board_is_its_preset_at_the_measured_share() -> None:
     for board in map(load, names()):
-        latency = ddr_timing(board, board.fmax.axi).read_latency
-        assert board.ddr.burst_beats <= BURST_WORDS <= board.ddr.buffered_beats, board.name
-        assert latency < board.ddr.buffered_beats, board.name
-        # the share of a profile counts whole chunks, so a burst that was split must be at least one
-        assert board.ddr.burst_beats * min(port.bits for port in board.ports) // 8 >= DDR_CHUNK, board.name
+        expected = DdrRate(board.ddr.preset_gbps, board.ddr.measured_share)
+        assert ddr_rate(board) == ddr_timing(board, 300).rate == expected, board.name
 
 
 @cases("name", ["lut", "dsp", "bram", "uram", "ddr"])
@@ -161,7 +154,7 @@ def test_ddr_rate_out_of_range_is_refused() -> None:
     assert DdrRate(10_000, 0.5).sustained_gbps == 5000
     for gbps in (10_000.1, 1e-300, 0, -0.5):
         with raises(RangeError, got=gbps, low=MIN_GBPS, high=10_000) as caught:
-            DdrRate(gbps)
+            DdrRate(gbps, 1)
         assert caught.value.what.startswith("--ddr-gbps")
     with raises(RangeError, got=-1):
         ddr_rate(load("zcu104"), -1)

@@ -115,9 +115,9 @@ def parts(schedule: SystolicSchedule, share: float) -> Numbers:
 
 MEMORIES = {
     "board": ddr_timing(BOARD, 300, DdrRate(RATED, 0.3)),
-    "slow": replace(ddr_timing(BOARD, 300, DdrRate(RATED)), milli_bytes=3_000),
-    "late": replace(ddr_timing(BOARD, 300, DdrRate(RATED)), read_latency=600, write_latency=400),
-    "quick": replace(ddr_timing(BOARD, 300, DdrRate(RATED)), milli_bytes=64_000, read_latency=3, write_latency=2),
+    "slow": replace(ddr_timing(BOARD, 300, DdrRate(RATED, 0.85)), milli_bytes=3_000),
+    "late": replace(ddr_timing(BOARD, 300, DdrRate(RATED, 0.85)), read_latency=600, write_latency=400),
+    "quick": replace(ddr_timing(BOARD, 300, DdrRate(RATED, 0.85)), milli_bytes=64_000, read_latency=3, write_latency=2),
 }
 
 
@@ -160,7 +160,7 @@ def test_layer_cycles_of_all_tilings_equal_the_recorded_ones(
     agree(f"{name}, every way, {memory}", found, pytestconfig.getoption("--update-golden"))
 
 
-DDR = DdrTiming(clock_mhz=100, milli_bytes=8_000, read_latency=50, write_latency=20, rate=DdrRate(RATED))
+DDR = DdrTiming(clock_mhz=100, milli_bytes=8_000, read_latency=50, write_latency=20, rate=DdrRate(RATED, 0.85))
 
 
 def test_stages_equal_the_pipeline_depths_of_the_code() -> None:

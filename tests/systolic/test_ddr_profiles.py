@@ -45,6 +45,29 @@ def test_profile_option_takes_the_share_of_the_board() -> None:
     assert "× 0.5 (given); frames/s by DDR profile" in own.text()
 
 
+def test_the_default_of_every_board_is_its_measured_share() -> None:
+    for name in ("pynq-z2", "ultra96-v2", "zcu104"):
+        ddr = load(name).ddr
+        schedule = systolic.schedule(NETWORK, name, array="4x8x8")
+        folding = systolic.fold(NETWORK, name, search="greedy", fps=100)
+        for mapping in (schedule, folding):
+            assert mapping.values()["ddr"] == {"gbps": ddr.preset_gbps, "efficiency": ddr.measured_share}, name
+            assert mapping.values()["ddr_profile"] == "measured", name
+
+
+def test_baselines_have_a_rate_at_each_profile() -> None:
+    mappings = {name: systolic.schedule(NETWORK, "pynq-z2", 100, ddr_profile=name, **SLOW) for name in DDR_PROFILES}
+    for number, baseline in enumerate(mappings["measured"].baselines):
+        listed = {
+            rate.profile: rate.frames_per_second for rate in mappings["measured"].baseline_profiles[baseline.name]
+        }
+        for name, mapping in mappings.items():
+            assert listed[name] == mapping.clock_mhz * 1e6 / mapping.baselines[number].cycles
+    naive = f"{listed['measured']:.1f} / {listed['optimistic']:.1f}"
+    assert listed["measured"] < listed["optimistic"]
+    assert naive in mappings["measured"].text()
+
+
 def test_profile_is_refused_with_a_share_and_by_another_name() -> None:
     with raises(ConflictError, subjects=("--ddr-efficiency 0.5", "--ddr-profile measured")):
         systolic.schedule(NETWORK, "pynq-z2", 100, ddr_efficiency=0.5, ddr_profile="measured")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from boards.errors import ChoiceError
+from boards.facts import DDR_PROFILES
 from cnn.onnx.inputs import ORDERS as CHANNEL_ORDERS
 from cnn.onnx.quantised.export import DIALECTS
 from cnn.ops.softmax import METHODS as SOFTMAX_METHODS
@@ -18,7 +19,6 @@ from contract.geometry import ENGINES
 from host.vision.detection import IOU_THRESHOLD, THRESHOLD
 from host.vision.picture import FITS
 from scheduler.hardware.budget import Budget
-from scheduler.hardware.ddr import DDR_EFFICIENCY
 from scheduler.systolic.search.space import OBJECTIVES
 from scheduler.systolic.tiling import ORDERS
 from systolic import choices, model
@@ -55,7 +55,7 @@ def test_help_constants_equal_their_definitions() -> None:
         "SOFTMAX_METHODS": SOFTMAX_METHODS,
         "CONFIDENCE": THRESHOLD,
         "IOU": IOU_THRESHOLD,
-        "DDR_EFFICIENCY": DDR_EFFICIENCY,
+        "DDR_PROFILES": DDR_PROFILES,
         "SHARES": Budget().fabric,
         "USUAL_BOARD": model.USUAL_BOARD,
         "STYLES": {name: style.summary for name, style in STYLES.items()},

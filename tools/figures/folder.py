@@ -46,6 +46,12 @@ class Folder:
         return str(self.pictures / name)
 
 
+def optimistic(values: Values) -> float:
+    """Return the frames per second that a command's JSON gives for the optimistic share of the DDR's peak."""
+    rates: Any = values["ddr_profiles"]
+    return next(float(rate["frames_per_second"]) for rate in rates if rate["profile"] == "optimistic")
+
+
 def prepare(path: Path) -> None:
     """Write the picture that the designs process. Cycles do not depend on its pixels."""
     pixels = np.random.default_rng(1).integers(0, 256, (416, 416, 3), np.uint8)

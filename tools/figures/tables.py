@@ -8,7 +8,7 @@ from typing import Any
 import onnx
 
 from tests.support.onnx.yolov8 import Detector, Form
-from tools.figures.folder import PICTURE, Folder, Values
+from tools.figures.folder import PICTURE, Folder, Values, optimistic
 
 YOLO = "tiny-yolov2-voc"
 
@@ -80,6 +80,7 @@ def engines(folder: Folder) -> Values:
             values |= {
                 f"{name}_{engine}_array": _array(found["array"]),
                 f"{name}_{engine}_fps": found["frames_per_second"],
+                f"{name}_{engine}_fps_optimistic": optimistic(found),
                 f"{name}_{engine}_lut": found["usage"]["lut"],
                 f"{name}_{engine}_lut_share": found["usage"]["lut"] / board["resources"]["lut"],
                 f"{name}_{engine}_ff": found["fabric"]["ff"],
@@ -98,6 +99,7 @@ def _traced(folder: Folder, network: str, *options: str) -> Values:
         "array": _array(design["array"]),
         "cycles": traced["cycles_per_frame"],
         "fps": traced["frames_per_second"],
+        "fps_optimistic": optimistic(traced),
         "modelled": sum(layer["modelled_cycles"] for layer in layers),
         "lut": design["estimate"]["lut"],
         "worst": worst["name"],

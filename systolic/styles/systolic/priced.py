@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ from boards.board import Board
 from boards.facts import Clock
 from cnn.quantized import QuantizedNetwork
 from contract.geometry import as_stored
-from scheduler.hardware.ddr import DdrRate, ddr_timing
+from scheduler.hardware.ddr import DdrRate, DdrTiming, ddr_timing
 from scheduler.hardware.energy import SOURCE as ENERGY_SOURCE
 from scheduler.hardware.energy import Activity, Energy, energy
 from scheduler.systolic.area.logic import SOURCE, Fabric
@@ -96,10 +97,11 @@ class PricedSchedule:
         return profile_rates(self.board, self._rate_at)
 
     def _rate_at(self, share: float) -> float:
-        rate = DdrRate(self.cost.ddr.rate.gbps, share)
-        if rate == self.cost.ddr.rate:
-            return self.frames_per_second
-        return cost(self.schedule, ddr_timing(self.board, self.clock_mhz, rate)).frames_per_second
+        ddr = self._ddr_at(share)
+        return self.frames_per_second if ddr.rate == self.cost.ddr.rate else cost(self.schedule, ddr).frames_per_second
+
+    def _ddr_at(self, share: float) -> DdrTiming:
+        return ddr_timing(self.board, self.clock_mhz, DdrRate(self.cost.ddr.rate.gbps, share))
 
     @property
     def cycles_per_frame(self) -> int:
@@ -120,7 +122,22 @@ class PricedSchedule:
     @cached_property
     def baselines(self) -> tuple[Baseline, ...]:
         """Other schedules to compare with, such as SCALE-Sim's, modelled with the same MACs per cycle."""
-        return baselines_of(self.schedule.workload, self.schedule.array, self.cost.ddr)
+        return self._baselines_at(self.cost.ddr)
+
+    def _baselines_at(self, ddr: DdrTiming) -> tuple[Baseline, ...]:
+        return baselines_of(self.schedule.workload, self.schedule.array, ddr)
+
+    @cached_property
+    def baseline_profiles(self) -> Mapping[str, tuple[ProfileRate, ...]]:
+        """The modelled rate of each baseline at each DDR profile of the board, by the baseline's name."""
+
+        def rates(number: int) -> tuple[ProfileRate, ...]:
+            return profile_rates(
+                self.board,
+                lambda share: self.clock_mhz * 1e6 / self._baselines_at(self._ddr_at(share))[number].cycles,
+            )
+
+        return {baseline.name: rates(number) for number, baseline in enumerate(self.baselines)}
 
     @cached_property
     def runners_up(self) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from systolic.report.tables import (
     overhead_words,
     table,
 )
-from systolic.styles.ddr_profiles import profiles_text
+from systolic.styles.ddr_profiles import PROFILES_HEAD, profiles_cell, profiles_text
 from systolic.styles.systolic.priced import PricedSchedule
 
 LAYER_HEAD = (
@@ -95,18 +95,20 @@ def layer_energy_rows(mapping: PricedSchedule) -> list[list[Cell]]:
     return energy_rows(names, mapping.layer_energies, mapping.energy)
 
 
-BASELINE_HEAD = ("schedule", "cycles", "frames/s", "DDR MB", "weights on chip KiB", "source")
+BASELINE_HEAD = ("schedule", "cycles", "frames/s", PROFILES_HEAD, "DDR MB", "weights on chip KiB", "source")
 
 
 def baseline_rows(mapping: PricedSchedule) -> list[list[Cell]]:
     """Return the rows of the baseline table: this schedule, and others with the same MACs per cycle."""
     clock, own = mapping.clock_mhz * 1e6, mapping.cost
+    at_profiles, megabytes = profiles_cell(mapping.ddr_profiles), own.bytes_per_frame / 1e6
     rows: list[list[Cell]] = [
-        ["this", own.cycles_per_frame, own.frames_per_second, own.bytes_per_frame / 1e6, None, "modelled, engine"]
+        ["this", own.cycles_per_frame, own.frames_per_second, at_profiles, megabytes, None, "modelled, engine"]
     ]
     for baseline in mapping.baselines:
-        rate, megabytes = clock / baseline.cycles, baseline.bytes / 1e6
-        rows.append([baseline.name, baseline.cycles, rate, megabytes, baseline.on_chip // 1024, baseline.source])
+        rate, at_profiles = clock / baseline.cycles, profiles_cell(mapping.baseline_profiles[baseline.name])
+        memory = (baseline.bytes / 1e6, baseline.on_chip // 1024)
+        rows.append([baseline.name, baseline.cycles, rate, at_profiles, *memory, baseline.source])
     return rows
 
 

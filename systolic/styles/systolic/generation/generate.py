@@ -154,6 +154,7 @@ def vendor_values(
         *((Figure("batch", f"{schedule.batch} frames", "computed"),) if schedule.batch > 1 else ()),
         Figure("cycles per frame", f"{mapping.cycles_per_frame:,}", "computed"),
         Figure("frames per second", f"{mapping.frames_per_second:.1f}", "target"),
+        Figure("frames per second by DDR share", ", ".join(map(str, mapping.ddr_profiles)), "target"),
         Figure("DSP", f"{usage.dsp} of {resources.dsp}", "estimate"),
         Figure("BRAM36", f"{usage.bram36} of {resources.bram36}", "estimate"),
         Figure("URAM", f"{usage.uram} of {resources.uram}", "estimate"),
