@@ -90,7 +90,7 @@ def test_port_latency_is_covered_by_twice_the_outstanding_bursts() -> None:
     assert WEIGHT_BEAT_BYTES * 8 == 128
 
 
-def test_default_rate_of_every_board_is_its_preset_at_the_measured_share() -> None:
+def test_ddr_rate_default_is_the_preset_at_the_measured_share() -> None:
     for board in map(load, names()):
         expected = DdrRate(board.ddr.preset_gbps, board.ddr.measured_share)
         assert ddr_rate(board) == ddr_timing(board, 300).rate == expected, board.name

@@ -45,7 +45,7 @@ def test_profile_option_takes_the_share_of_the_board() -> None:
     assert "× 0.5 (given); frames/s by DDR profile" in own.text()
 
 
-def test_the_default_of_every_board_is_its_measured_share() -> None:
+def test_mapping_default_share_is_the_measured_one_of_the_board() -> None:
     for name in ("pynq-z2", "ultra96-v2", "zcu104"):
         ddr = load(name).ddr
         schedule = systolic.schedule(NETWORK, name, array="4x8x8")
@@ -55,7 +55,7 @@ def test_the_default_of_every_board_is_its_measured_share() -> None:
             assert mapping.values()["ddr_profile"] == "measured", name
 
 
-def test_baselines_have_a_rate_at_each_profile() -> None:
+def test_baseline_profiles_equal_schedules_at_each_profile() -> None:
     mappings = {name: systolic.schedule(NETWORK, "pynq-z2", 100, ddr_profile=name, **SLOW) for name in DDR_PROFILES}
     for number, baseline in enumerate(mappings["measured"].baselines):
         listed = {
