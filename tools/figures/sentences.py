@@ -17,7 +17,7 @@ from tools.figures.folder import Values
 
 NETWORK_ROW = (
     " | {{networks.{0}_array:s}} | {{networks.{0}_cycles:,}} | {{networks.{0}_fps:,.1f}}"
-    " / {{networks.{0}_fps_optimistic:,.1f}} | {{networks.{0}_modelled:,}}"
+    " | {{networks.{0}_modelled:,}}"
     " | {{networks.{0}_worst:s}}, {{networks.{0}_worst_off:+.1%}} of {{networks.{0}_worst_cycles:,}} |"
 )
 NETWORKS = {
@@ -39,15 +39,15 @@ SIX_ROW = (
     " / {{formats.{0}_fps_optimistic:.1f}} |"
 )
 ENGINE = (
-    "{{engines.{0}_array:s}}, {{engines.{0}_fps:.1f}} / {{engines.{0}_fps_optimistic:.1f}} frames/s"
+    "{{engines.{0}_array:s}}, {{engines.{0}_fps:.1f}} frames/s"
     " | {{engines.{0}_lut:,}} ({{engines.{0}_lut_share:.0%}})"
     " | {{engines.{0}_ff:,}} |"
 )
 
 SENTENCES: Mapping[str, tuple[str, ...]] = {
     "README.md": (
-        "| {yolo.cycles:,} cycles per frame, **{yolo.fps:.1f} frames/s** at {yolo.clock_mhz:.0f} MHz (optimistic DDR share:"
-        " {yolo.fps_optimistic:.1f}); {yolo.dsp_efficiency:.1%} of two MACs in each of {yolo.dsp}"
+        "| {yolo.cycles:,} cycles per frame, **{yolo.fps:.1f} frames/s** at {yolo.clock_mhz:.0f} MHz (optimistic DDR"
+        " share: {yolo.fps_optimistic:.1f}); {yolo.dsp_efficiency:.1%} of two MACs in each of {yolo.dsp}"
         " of {yolo.board_dsp} DSPs |",
         "a frame every {ultranet.cycles:,} cycles, **{ultranet.fps:,.0f} frames/s** at {ultranet.clock_mhz:.0f} MHz;"
         " {ultranet.dsp} of {ultranet.board_dsp} DSPs and {ultranet.lut_share:.0%} of the LUTs (estimated)",
