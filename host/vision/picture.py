@@ -34,7 +34,7 @@ TIFF_COMPRESSIONS = ("raw", "tiff_lzw", "tiff_deflate", "tiff_adobe_deflate", "p
 MAX_PICTURE_PIXELS = 64_000_000  # pixels
 MAX_PICTURE_BYTES = 192_000_000  # bytes including decoding, so that a board with 512 MB can process two at a time
 _BILINEAR = 2  # the number, because Pillow before 9.1 has another name for it
-MAX_INPUT, MAX_INPUT = 1 << 16, 1 << 26  # pixels per side of the network's input, and in total
+MAX_INPUT_SIDE, MAX_INPUT_PIXELS = 1 << 16, 1 << 26  # pixels per side of the network's input, and in total
 GREY = 128  # bars of a letterbox: darknet's 0.5, rounded to a pixel value
 
 
@@ -197,10 +197,10 @@ def _check_input(picture: Pixels, height: int, width: int) -> None:
     if not isinstance(picture, np.ndarray) or picture.dtype != np.uint8 or picture.ndim != 3 or not picture.size:
         raise ShapeError("the picture", kind(picture), PICTURE)
     for side, pixels in (("height", height), ("width", width)):
-        if not 1 <= pixels <= MAX_INPUT:
-            raise RangeError(f"the {side} of the network's input", pixels, 1, MAX_INPUT)
-    if height * width > MAX_INPUT:
-        raise RangeError("pixels of the network's input", height * width, high=MAX_INPUT)
+        if not 1 <= pixels <= MAX_INPUT_SIDE:
+            raise RangeError(f"the {side} of the network's input", pixels, 1, MAX_INPUT_SIDE)
+    if height * width > MAX_INPUT_PIXELS:
+        raise RangeError("pixels of the network's input", height * width, high=MAX_INPUT_PIXELS)
 
 
 def _bilinear(picture: Pixels, height: int, width: int) -> Pixels:

@@ -101,10 +101,11 @@ def test_schedule_figures_match_the_design(tmp_path: Path) -> None:
 def test_folding_figures_match_the_design(tmp_path: Path) -> None:
     network, seed, number, *asked = DESIGNS["streaming"](tmp_path)
     target = [word for word in asked if word not in ("--style", "streaming")]
+    board = ("--board", "ultra96-v2", "--clock", 300)
     saved, page, folder = (tmp_path / name for name in ("saved.json", "page.html", "design"))
     (folded,) = json_of("fold", network, *target, *MEMORY, "--save", saved, "--report", page)["foldings"]
-    (again,) = json_of("fold", network, "--board", "ultra96-v2", "--folding", saved)["foldings"]
-    style = ("--style", "streaming", "--board", "ultra96-v2", "--estimated-fifos", "--folding", saved)
+    (again,) = json_of("fold", network, *board, "--folding", saved)["foldings"]
+    style = ("--style", "streaming", *board, "--estimated-fifos", "--folding", saved)
     generated = json_of("generate", network, seed, number, *style, "-o", folder)
     hosted = host_milliseconds(folder)
     traced = json_of("simulate", folder, "--picture", PICTURE, "--cycles")
