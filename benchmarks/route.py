@@ -193,7 +193,7 @@ class Design:
 def generated(array: Array, folder: Path) -> Path:
     """Generate a design of one convolution with all memories in LUTs, and return its folder."""
     network = start(3, 8, 8).convolution(8).network()
-    mapping = price(first_fit(network, array), BOARD, ddr_timing(BOARD, BOARD.target_clocks()[-1].mhz))
+    mapping = price(first_fit(network, array), BOARD, ddr_timing(BOARD, BOARD.design_clock(None).mhz))
     placement = {buffer: "fabric" if buffer == PRODUCTS.name else "lutram" for buffer in mapping.placement}
     write(generate(replace(mapping, placement=placement), DesignInputs({}, picture_for(network, 5))), folder)
     return folder

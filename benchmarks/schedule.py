@@ -174,7 +174,7 @@ def searched(
     cases: list[list[Error]] = []
     for name in boards:
         board = load(name)
-        mhz = board.target_clocks()[-1].mhz
+        mhz = board.design_clock(None).mhz
         start = time.perf_counter()
         try:
             best = search(problem_of(workload_of(network), board), ddr_timing(board, mhz))

@@ -125,7 +125,7 @@ def measure(case: str, ap_int: bool) -> Measured:
     board, model = load(name), load_model("ultranet", seed=1)
     network = model.quantized
     assert network is not None
-    clock, clocked = board.target_clocks()[-1], Clocked()
+    clock, clocked = board.design_clock(None), Clocked()
     goal, options = Goal(cycles, clock.mhz), Options(uram_weights=False)
     folded = clocked.run("folding", lambda: exact.fold(lower(network), board, goal, options, DEADLINE))
     shape = network.input_shape

@@ -81,6 +81,10 @@ class Board:
         limit = min(self.fmax.lowest, self.target.clock_mhz)
         return self.clocks(limit if maximum_mhz is None else min(limit, maximum_mhz))
 
+    def design_clock(self, mhz: float | None, maximum_mhz: float | None = None) -> Clock:
+        """Return the clock of a design: ``nearest_clock`` of the user's, or else the highest of ``target_clocks``."""
+        return self.target_clocks(maximum_mhz)[-1] if mhz is None else self.nearest_clock(mhz)
+
     def nearest_clock(self, mhz: float) -> Clock:
         """Return the PL clock that the PS makes within 0.02 % of ``mhz``; else raise an error with its neighbours.
 

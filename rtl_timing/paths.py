@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from boards.errors import UnsupportedError
 from rtl_timing.delays import DelayTable, Pin
@@ -127,7 +128,6 @@ class TimingGraph:
         self._launches: dict[str, list[tuple[int, float, int]]] = defaultdict(list)
         self._captures: list[_End] = []
         self._places: dict[int, str] = {}
-        self._paths: Sequence[TimingPath] | None = None
         for number, primitive in enumerate(netlist.primitives):
             self._add(number, primitive)
 
@@ -223,7 +223,7 @@ class TimingGraph:
         """
         taken: Counter[tuple[str, str]] = Counter()
         paths: list[TimingPath] = []
-        for path in self._worst():
+        for path in self._worst:
             taken[path.launch_clock, path.capture_clock] += 1
             if taken[path.launch_clock, path.capture_clock] <= count:
                 paths.append(path)
@@ -235,19 +235,15 @@ class TimingGraph:
         A path whose last register has no line in the sources counts for no file.
         """
         found: dict[str, TimingPath] = {}
-        for path in self._worst():
+        for path in self._worst:
             file = path.steps[-1].source.rpartition(":")[0]
             if file:
                 found.setdefault(file, path)
         return list(found.values())
 
+    @cached_property
     def _worst(self) -> Sequence[TimingPath]:
-        """Return the slowest path for each pair of clocks and place of an end, slowest first."""
-        if self._paths is None:
-            self._paths = self._find_worst()
-        return self._paths
-
-    def _find_worst(self) -> Sequence[TimingPath]:
+        """The slowest path for each pair of clocks and place of an end, slowest first."""
         arrivals = {clock: self.arrivals(clock) for clock in self.clocks}
         worst: dict[tuple[str, str, str], tuple[float, _End]] = {}
         similar: Counter[tuple[str, str, str]] = Counter()

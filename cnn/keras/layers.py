@@ -176,8 +176,8 @@ def _spread(layer: Any) -> dict[str, Any]:
         front = min(length // 2 + length % 2, side - 1) if layer.padding == "same" else side - 1
         back = side - 1 - (length - front)
         sides.append((side - 1 - front, max(0, back), max(0, -back)))
-    fronts, backs, behind = (list(values) for values in zip(*sides, strict=True))
-    return {"auto_pad": "NOTSET", "pads": [*fronts, *backs], "output_padding": behind}
+    fronts, backs, output_padding = (list(values) for values in zip(*sides, strict=True))
+    return {"auto_pad": "NOTSET", "pads": [*fronts, *backs], "output_padding": output_padding}
 
 
 def dense(graph: GraphWriter, layer: Any, inputs: Sequence[str]) -> str:

@@ -120,8 +120,8 @@ def arithmetic(layers: Layers, operation: OnnxOperation) -> Layers:
     first, second = (layers.optional(operation, position) for position in (0, 1))
     if isinstance(first, Map) and isinstance(second, Map):
         return _joined(layers, operation)
-    behind = isinstance(first, np.ndarray)
-    if behind:
+    constant_first = isinstance(first, np.ndarray)
+    if constant_first:
         require(operation.kind != "Div", "a constant is divided by a map; only a map can be divided by a constant")
         operation = replace(operation, inputs=(operation.inputs[1], operation.inputs[0]))
     source = layers.map(operation)
@@ -129,7 +129,7 @@ def arithmetic(layers: Layers, operation: OnnxOperation) -> Layers:
     unit, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
     if operation.kind in ("Add", "Sub"):  # its second input is an offset, whose scale is not a weight's scale
         operation = replace(operation, inputs=operation.inputs[:1])
-    if operation.kind == "Sub" and behind:
+    if operation.kind == "Sub" and constant_first:
         return affine(layers, operation, source, -unit, number)
     if operation.kind in ("Add", "Sub"):
         return affine(layers, operation, source, unit, number if operation.kind == "Add" else -number)
@@ -287,8 +287,8 @@ def _extreme_of_channels(layers: Layers, operation: OnnxOperation, numbers: Floa
     beyond = replace(operation, outputs=(name,))
     layers = affine(layers, beyond, layers.map(operation), sign, -sign * numbers)
     layers = activation(layers, replace(beyond, kind="Relu", inputs=(name,)))
-    behind = replace(operation, inputs=(name,))
-    return affine(layers, behind, layers.map(behind), sign, numbers)
+    last = replace(operation, inputs=(name,))
+    return affine(layers, last, layers.map(last), sign, numbers)
 
 
 def _of_one_type(

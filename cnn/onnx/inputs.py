@@ -221,11 +221,11 @@ def prepend_normalisation(model: Any, preprocessing: Preprocessing, label: str, 
     as_number = graph.shape[side] != shape.channels  # a grey image without a side for the channels
     if as_number:
         turned, offsets = factors.reshape(()), offsets.reshape(())
-    behind = list(model.graph.node)
-    for node in behind:
+    nodes = list(model.graph.node)
+    for node in nodes:
         node.input[:] = [PREPARED if name == graph.input else name for name in node.input]
     del model.graph.node[:]
-    model.graph.node.extend([*_nodes(onnx.helper, graph, as_number), *behind])
+    model.graph.node.extend([*_nodes(onnx.helper, graph, as_number), *nodes])
     arrays = ((turned, FACTORS), (offsets, OFFSETS))
     model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for array, name in arrays)
 

@@ -182,12 +182,12 @@ class PooledSide:
     def padding(self, phase: int) -> tuple[int, int]:
         """Return the padding before and after a phase that its pool needs."""
         count, front = self.read(phase).count, -((phase - self.front) // self.step)
-        behind = self._read_pixels - count - front
+        back = self._read_pixels - count - front
         require(
-            count >= 1 and max(front, behind) < self.window,
+            count >= 1 and max(front, back) < self.window,
             f"a part of a pool with a window of {self.window} and a dilation of {self.step} would read only padding",
         )
-        return front, behind
+        return front, back
 
     @property
     def crop(self) -> Subsampling:

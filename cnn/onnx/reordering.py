@@ -335,10 +335,10 @@ def _into_space(
     count, rows, columns = len(parts.channels) - 1, len(parts.rows), len(parts.columns)
     if count < 1 or not columns:
         return None
-    stay, behind = order[1:count], order[count:]
-    row, column = behind[rows], behind[-1]
+    stay, moved = order[1:count], order[count:]
+    row, column = moved[rows], moved[-1]
     wanted = (*parts.rows, row, *parts.columns, column)
-    if tuple(behind) != wanted or not {row, column} <= {*parts.channels}:
+    if tuple(moved) != wanted or not {row, column} <= {*parts.channels}:
         return None
     layers, index = _moved(layers, operation, source, parts.channels, (row, column, *stay))
     shape, spread = layers.nodes[index].shape, DepthToSpace(source.shape[row], source.shape[column])
@@ -354,8 +354,8 @@ def _into_depth(
     """Append the layers of a Transpose that moves rows and columns into channels (space to depth); None for others."""
     if not len(parts.rows) == len(parts.columns) == 2:
         return None
-    (above, row), (beside, column), step = parts.rows, parts.columns, source.shape[parts.rows[1]]
-    if tuple(order[-2:]) != (above, beside) or source.shape[column] != step:
+    (outer_row, row), (outer_column, column), step = parts.rows, parts.columns, source.shape[parts.rows[1]]
+    if tuple(order[-2:]) != (outer_row, outer_column) or source.shape[column] != step:
         return None
     bare, shape = replace(operation, inputs=operation.inputs[:1]), layers.nodes[source.node].shape
     smaller = Shape(shape.channels * step * step, shape.height // step, shape.width // step)

@@ -80,12 +80,12 @@ class ResizedSide:
             self._check_whole()
             places = out * np.float32(self.length - 1) / np.float32(max(1, self.outputs - 1))
         elif mode == "half_pixel_symmetric":
-            beside = 1 - np.float32(self.outputs) / (scale * np.float32(self.length))
-            places = np.float32(self.length) / 2 * beside + centres - half
+            remainder = 1 - np.float32(self.outputs) / (scale * np.float32(self.length))
+            places = np.float32(self.length) / 2 * remainder + centres - half
         else:
             places = centres - half if mode == "half_pixel" or self.outputs > 1 else out * 0
         pixels, *neighbours = (
-            np.clip(_ROUNDED[rounded](places + np.float32(beside)), 0, self.length - 1) for beside in (0, -NEAR, NEAR)
+            np.clip(_ROUNDED[rounded](places + np.float32(offset)), 0, self.length - 1) for offset in (0, -NEAR, NEAR)
         )
         require(
             self._is_exact(mode, rounded)
@@ -472,8 +472,8 @@ class _RatioSide:
         for row, (low, shares) in zip(weights, outputs, strict=True):
             row[front + low : front + low + len(shares)] = [float(share) for share in shares]
         unit = Fraction(1, lcm(*(share.denominator for _, shares in outputs for share in shares)))
-        behind = max(0, stride * (blocks - 1) + window - front - self.length)
-        return _SideKernels(weights, unit, (front, behind), blocks)
+        back = max(0, stride * (blocks - 1) + window - front - self.length)
+        return _SideKernels(weights, unit, (front, back), blocks)
 
     def factors(self) -> Factors:
         """Return the correction factor of each output: above 1 if one of its two input pixels is outside the map."""

@@ -35,12 +35,12 @@ def planar(operation: OnnxOperation, source: Map) -> OnnxOperation:
         return operation
     attributes = dict(operation.attributes)
     for key in attributes.keys() & _OF_SIDES.keys():
-        sides, beside = operation.integers(key, ()), _OF_SIDES[key]
+        sides, neutral = operation.integers(key, ()), _OF_SIDES[key]
         count = 2 if key == "pads" else 1
         required = "two numbers, because it has one side" if count == 2 else "one number, because it has one side"
         require(len(sides) == count, InvalidValueError(key, sides, required))
         # The single row has one output with any stride, so it gets the stride of the length.
-        attributes[key] = sides * 2 if key == "strides" else tuple(n for side in sides for n in (beside, side))
+        attributes[key] = sides * 2 if key == "strides" else tuple(n for side in sides for n in (neutral, side))
     return replace(operation, attributes=attributes)
 
 
@@ -415,12 +415,12 @@ class _BorderKernel:
     Attributes:
         weights: The weights, from the first pixel that it reads to the last.
         before: Number of weights that read pixels before the output's position.
-        ``behind``: Number of weights that read pixels after it.
+        ``after``: Number of weights that read pixels after it.
     """
 
     weights: Factors
     before: int
-    behind: int
+    after: int
 
 
 def scale_borders(layers: Layers, operation: OnnxOperation, source: int, rows: Factors, columns: Factors) -> Layers:
@@ -439,7 +439,7 @@ def scale_borders(layers: Layers, operation: OnnxOperation, source: int, rows: F
     steps = _step_of(kernel) if layers.type_of(source) is not None else None
     # The output's own position is always inside the map, so its weight is added as the bias, which has more bits.
     base, kernel[high.before, wide.before] = kernel[high.before, wide.before], 0
-    padding = Padding(high.before, wide.before, high.behind, wide.behind)
+    padding = Padding(high.before, wide.before, high.after, wide.after)
     bare, plane = replace(operation, inputs=operation.inputs[:1]), replace(shape, channels=1)
     ones = Convolution(_full((1, shape.channels, 1, 1), 0), _full((1,), 1), None, 1, Padding(), 1, "linear")
     weights = np.broadcast_to(kernel, (shape.channels, 1, *kernel.shape)).astype(np.float32)
@@ -491,10 +491,10 @@ def _border_kernel(factors: Factors) -> _BorderKernel:
     middle = len(factors) // 2
     changes = np.flatnonzero(np.diff(factors))  # between p and p + 1
     before = int(max((p + 1 for p in changes if p < middle), default=0))
-    behind = int(max((len(factors) - 1 - p for p in changes if p >= middle), default=0))
-    rising, falling = np.diff(factors[: before + 1]), np.diff(factors[::-1][: behind + 1])
+    after = int(max((len(factors) - 1 - p for p in changes if p >= middle), default=0))
+    rising, falling = np.diff(factors[: before + 1]), np.diff(factors[::-1][: after + 1])
     base = factors[0] + factors[-1] - factors[middle]
-    return _BorderKernel(np.concatenate([rising[::-1], [base], falling]), before, behind)
+    return _BorderKernel(np.concatenate([rising[::-1], [base], falling]), before, after)
 
 
 def _full(shape: tuple[int, ...], number: float) -> FloatArray:

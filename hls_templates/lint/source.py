@@ -17,7 +17,7 @@ _ENGINE = fixed_files(*include_folders("systolic"))
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.MULTILINE)
 _MARKER = re.compile(r'# (\d+) "((?:[^"\\]|\\.)*)"')
 _ALLOW = re.compile(r"lint: allow\(([\w-]+)\)\s*\w")  # the reason must begin with a word
-_BESIDE, _EXPANDED = ".engine", ".expanded"  # the folder of the engine's headers, and the preprocessor's output
+_ENGINE_FOLDER, _EXPANDED = ".engine", ".expanded"  # the folder of the engine's headers, and the preprocessor's output
 _VENDOR = re.compile(r"(ap_|hls_)\w+\.h$")
 _SECONDS, _MEMORY, _MAX_BYTES = 60, 1 << 30, 16 << 20
 """Limits of the preprocessor: seconds, bytes of memory, and bytes of expanded text."""
@@ -71,7 +71,7 @@ def _engine() -> dict[str, str]:
 
     Linted sources may include these headers although the caller did not give them to the linter.
     """
-    return {f"{_BESIDE}/{name}": text for name, text in _ENGINE.items()}
+    return {f"{_ENGINE_FOLDER}/{name}": text for name, text in _ENGINE.items()}
 
 
 def _write(root: Path, name: str, text: str) -> None:
@@ -91,7 +91,7 @@ def _ours(name: str, sources: Mapping[str, str]) -> bool:
 def _preprocess(root: Path, lines: str, sources: Mapping[str, str]) -> str:
     folders = sorted({str((root / name).parent) for name in sources})
     command = ["g++", "-E", "-x", "c++", "-std=c++17", "-nostdinc", "-D__SYNTHESIS__", "-D__VITIS_HLS__"]
-    command += [f"-I{folder}" for folder in [*folders, str(root / _BESIDE)]]
+    command += [f"-I{folder}" for folder in [*folders, str(root / _ENGINE_FOLDER)]]
     expanded = root / _EXPANDED
     if which("g++") is None:
         raise MissingToolError("g++", "expand macros for the linter", remedy="install g++")

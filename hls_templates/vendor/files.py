@@ -245,7 +245,7 @@ def _board_name(board_part: str) -> str:
 def _style_fields(ports: Ports) -> dict[str, object]:
     """Return the values of the templates' fields that depend on the style, systolic or streaming. A design without a
     DMA has None as its ``dma``."""
-    dma = ports.dma and {"cell": DMA, "slave": ports.beside[1], "config": dma_config(ports.dma)}
+    dma = ports.dma and {"cell": DMA, "slave": ports.second_slave[1], "config": dma_config(ports.dma)}
     return {"dma": dma, **ports.template_fields()}
 
 

@@ -34,8 +34,8 @@ def hardware_description(values: VendorValues) -> str:
     Xml.SubElement(root, "EXTERNALPORTS")
     Xml.SubElement(root, "EXTERNALINTERFACES")
     modules = Xml.SubElement(root, "MODULES")
-    beside = _dma(values.ports) if values.ports.dma else _interrupts(values)
-    modules.extend([_accelerator(values), beside, _ps(values)])
+    second = _dma(values.ports) if values.ports.dma else _interrupts(values)
+    modules.extend([_accelerator(values), second, _ps(values)])
     Xml.indent(root, " ")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, "unicode") + "\n"
 
@@ -82,7 +82,7 @@ def _dma(ports: Ports) -> Xml.Element:
             ("LENGTH", 0x28),
         )
     ]
-    slave = ports.beside[1]
+    slave = ports.second_slave[1]
     _register_block(module, slave, words)
     assert ports.dma is not None  # the caller has checked this
     _parameters(module, dma_config(ports.dma))
@@ -101,7 +101,7 @@ def _ps(values: VendorValues) -> Xml.Element:
     slaves = {identifier(use.port.name): "SLAVE" for use in port_plan(values)}
     _interfaces(module, {identifier(board.control.name): "MASTER", **slaves})
     memory = Xml.SubElement(module, "MEMORYMAP")
-    for index, (cell, slave) in enumerate(((values.ports.cell, SLAVE), values.ports.beside)):
+    for index, (cell, slave) in enumerate(((values.ports.cell, SLAVE), values.ports.second_slave)):
         _range(memory, board.control.name, cell, slave, board.control.base + index * SEGMENT_BYTES)
     return module
 

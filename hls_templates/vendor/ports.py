@@ -72,7 +72,7 @@ class _TopFunction(ABC):
     light: ClassVar[tuple[str, ...]]
     """The bundles with little traffic, a few kilobytes per layer."""
 
-    beside: ClassVar[tuple[str, str]]
+    second_slave: ClassVar[tuple[str, str]]
     """The other cell with registers, and its slave interface."""
 
     @property
@@ -130,7 +130,7 @@ class SystolicPorts(_TopFunction):
 
     top = systolic.TOP
     light = ("program", "layers")
-    beside = (INTERRUPTS, "s_axi")
+    second_slave = (INTERRUPTS, "s_axi")
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -197,7 +197,7 @@ class StreamingPorts(_TopFunction):
 
     top = streaming.TOP
     light = ()
-    beside = (DMA, "S_AXI_LITE")
+    second_slave = (DMA, "S_AXI_LITE")
 
     @property
     def arguments(self) -> tuple[Argument, ...]:

@@ -135,14 +135,14 @@ def suppress(
     remaining, corners = np.argsort(-probabilities, kind="stable"), np.ascontiguousarray(boxes.T, np.float64)
     indices: list[np.intp] = []
     while remaining.size:
-        leading, behind = remaining[:TOGETHER], remaining[TOGETHER:]
+        leading, rest = remaining[:TOGETHER], remaining[TOGETHER:]
         apart = _intersection_over_union(corners[:, leading], corners[:, remaining]) <= iou_threshold
         stays = np.ones(len(remaining), np.bool_)
         for row, index in enumerate(leading):
             if stays[row]:
                 indices.append(index)
                 stays &= apart[row]
-        remaining = behind[stays[len(leading) :]]
+        remaining = rest[stays[len(leading) :]]
     return np.array(indices, np.intp)
 
 

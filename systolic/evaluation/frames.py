@@ -194,8 +194,8 @@ def decode_result(subject: Subject, values: Mapping[int, FloatArray], placement:
     if subject.is_classifier:
         (output,) = subject.outputs
         op = subject.quantised.nodes[subject.quantised_nodes[output]].op
-        told = most_probable if isinstance(op, QSoftmax) else classify
-        return ImageResult(scores=told(values[output], labels))
+        scores_of = most_probable if isinstance(op, QSoftmax) else classify
+        return ImageResult(scores=scores_of(values[output], labels))
     outputs = [np.concatenate([values[node] for node in sources]) for sources, _ in subject.heads]
     kinds = [head for _, head in subject.heads]
     boxes = detect(outputs, kinds, placement, labels, MIN_PROBABILITY, subject.iou_threshold)

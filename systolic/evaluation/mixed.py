@@ -85,8 +85,7 @@ class Pipeline:
 
     @property
     def _clock_mhz(self) -> float:
-        board = self.board
-        return (board.target_clocks()[-1] if self.clock_mhz is None else board.nearest_clock(self.clock_mhz)).mhz
+        return self.board.design_clock(self.clock_mhz).mhz
 
 
 @dataclass(frozen=True, eq=False)

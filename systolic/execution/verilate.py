@@ -74,8 +74,8 @@ def root(program: Path) -> Path:
     Raises:
         MissingToolError: None of them has the headers.
     """
-    beside = program.parent.parent
-    places = [Path(os.environ.get("VERILATOR_ROOT") or beside), beside, beside / "share/verilator"]
+    install_root = program.parent.parent
+    places = [Path(os.environ.get("VERILATOR_ROOT") or install_root), install_root, install_root / "share/verilator"]
     fitting = [place for place in places if (place / "include/verilated.h").is_file()]
     if not fitting:
         raise MissingToolError("include/verilated.h", f"execute what {program} generates", remedy="set VERILATOR_ROOT")

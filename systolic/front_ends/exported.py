@@ -25,9 +25,9 @@ def read(path: Path, options: LoadOptions) -> Model:
     If the options give neither weights nor a seed, the arrays are read from the .npz file with the same stem in the
     same folder, if there is one. Raises the errors of ``translated`` and ``load_exported_file``.
     """
-    beside = path.with_suffix(".npz")
-    if options.weights is None and options.seed is None and beside.is_file():
-        options = replace(options, weights=beside)
+    weights_file = path.with_suffix(".npz")
+    if options.weights is None and options.seed is None and weights_file.is_file():
+        options = replace(options, weights=weights_file)
     return read_header(path, options) if is_contest(path) else _read_topology(path, options)
 
 

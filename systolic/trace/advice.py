@@ -88,10 +88,10 @@ def _limits(best: Sequence[int], declared: Sequence[int | None], slack: float) -
 
 def _by_accesses(regions: Sequence[_Region]) -> Iterator[tuple[float, _Region]]:
     """Yield (share of all accesses done so far, region) for each region, the one with fewest accesses first."""
-    total, behind = sum(region.facts.accesses for region in regions), 0
+    total, done = sum(region.facts.accesses for region in regions), 0
     for region in sorted(regions, key=lambda region: region.facts.accesses):
-        yield behind / max(total, 1), region
-        behind += region.facts.accesses
+        yield done / max(total, 1), region
+        done += region.facts.accesses
 
 
 def remedy(
@@ -198,10 +198,10 @@ def _total(regions: Sequence[_Region], depths: Depths) -> int | None:
 def _sum(cycles: Iterable[int | None]) -> int | None:
     """Return the sum of the cycles of all regions; None if one region deadlocks."""
     total = 0
-    for region in cycles:
-        if region is None:
+    for number in cycles:
+        if number is None:
             return None
-        total += region
+        total += number
     return total
 
 

@@ -206,17 +206,17 @@ def test_vivado_drives_every_clock_and_reset_pin_once(board: str, style: Ports, 
     ports = [f"{ps}/{use.port.clock}" for use in port_plan(of)]
     assert Counter(clocked) == Counter(
         ["reset_0/slowest_sync_clk", f"{style.cell}/ap_clk", f"{ps}/{facts.control.clock}"]
-        + BESIDE[type(style)][0]
+        + SECOND_SLAVE[type(style)][0]
         + ports
         + pins_of(ran, board, "aclk")
     )
     reset = [to for source, to in nets if source == "reset_0/peripheral_aresetn"]
     assert Counter(reset) == Counter(
-        [f"{style.cell}/ap_rst_n", BESIDE[type(style)][1], *pins_of(ran, board, "aresetn")]
+        [f"{style.cell}/ap_rst_n", SECOND_SLAVE[type(style)][1], *pins_of(ran, board, "aresetn")]
     )
 
 
-BESIDE = {
+SECOND_SLAVE = {
     SystolicPorts: (["axi_intc_0/s_axi_aclk"], "axi_intc_0/s_axi_aresetn"),
     StreamingPorts: (
         ["axi_dma_0/s_axi_lite_aclk", "axi_dma_0/m_axi_mm2s_aclk", "axi_dma_0/m_axi_s2mm_aclk"],

@@ -89,11 +89,11 @@ def _parameters(path: Path) -> tuple[Topology, Mapping[str, FloatArray]]:
 
     A config.json and a file with the last bias are read too if the folder has them.
     """
-    beside, config, bias = (path.with_name(name) for name in (CONFIG_HEADER, CONFIG, LAST_BIAS))
-    if not beside.is_file():
+    config_header, config, bias = (path.with_name(name) for name in (CONFIG_HEADER, CONFIG, LAST_BIAS))
+    if not config_header.is_file():
         remedy = f"copy the {CONFIG_HEADER} that was written with {file_label(path)}"
-        raise FileAccessError(str(beside), "does not exist", "header", remedy=remedy)
-    headers, configuration = (read_text(file, HEADER_LIMIT, "header") for file in (path, beside))
+        raise FileAccessError(str(config_header), "does not exist", "header", remedy=remedy)
+    headers, configuration = (read_text(file, HEADER_LIMIT, "header") for file in (path, config_header))
     values = (config_values(config) or {}) if config.is_file() else {}
     network = {"name": path.stem, **network_keys(values, CONFIG)}
     topology, arrays = read_headers((headers, configuration), (file_label(path), CONFIG_HEADER), network)

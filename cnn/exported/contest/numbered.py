@@ -52,11 +52,11 @@ def layer_parts(shapes: Shapes, file: str) -> tuple[Parts, ...]:
     return tuple(_parts(end - start - 1, names[start], file) for start, end in zip(starts, ends, strict=True))
 
 
-def _parts(behind: int, name: str, file: str) -> Parts:
-    if behind not in _PARTS:
+def _parts(extra_arrays: int, name: str, file: str) -> Parts:
+    if extra_arrays not in _PARTS:
         what = f"the number of arrays after the weights {name}, a bias (1), a batch norm (5), both or neither,"
-        raise ChoiceError(what, behind, tuple(_PARTS), where=file, remedy="export it again")
-    return Parts(*_PARTS[behind])
+        raise ChoiceError(what, extra_arrays, tuple(_PARTS), where=file, remedy="export it again")
+    return Parts(*_PARTS[extra_arrays])
 
 
 def read_numbered(path: Path, shapes: Shapes, epsilon: float | None) -> tuple[dict[str, FloatArray], float | None]:

@@ -53,7 +53,7 @@ They are drawn at random, because levels at equal distances would all have the s
 MIN_LEVELS = 1 << 10
 """The least number of levels that are compared in each channel."""
 
-BESIDE = (0, -1, 1)
+NEIGHBOURS = (0, -1, 1)
 """Offsets from the nearest multiplier and bias that are tried."""
 
 GREATEST_RATIO = (1 << 15) - 1.0
@@ -223,7 +223,7 @@ def fitted_to_pixels(rule: FileRequantiser, activation: str, node: Node, most: i
         ratio = np.minimum(rule.ratio / factor, GREATEST_RATIO)
         bias = np.rint(np.clip((rule.offset + rule.zero) / ratio, -BIAS_LIMIT, BIAS_LIMIT)).astype(np.int64)
         nearest = requantiser_for(ratio, bias, activation, node)
-        for more in BESIDE:
+        for more in NEIGHBOURS:
             by = replace(nearest, bias=nearest.bias + more)
             given = requantise(np.tile(PIXELS * factor, (rule.channels, 1)), by, rule.datatype)
             differing = (given != exact).sum(axis=1)
@@ -247,7 +247,7 @@ def _early(
     rows = np.stack([nearest.bias, nearest.multiplier, nearest.negative])
     needed = least_products(levels, nearest.shift[:, None], halves)
     best, least = rows.copy(), _between(_edges_early(rows, needed), edges, reach)
-    for more in ((b, m) for b in BESIDE for m in BESIDE if b or m):
+    for more in ((b, m) for b in NEIGHBOURS for m in NEIGHBOURS if b or m):
         if not least.any():
             break
         tried = rows + np.array([more[0], more[1], 0])[:, None]
@@ -275,8 +275,8 @@ def _late(rule: FileRequantiser, reach: Reach, levels: Longs, edges: Longs, halv
     needed = least_products(levels, shift[:, None], halves)
     given = np.rint(np.ldexp(at_zero, shift.astype(np.int32))).astype(np.int64)
     best, least = np.stack([nearest, given]), np.full(rule.channels, 1 << 62, np.int64)
-    for beside in BESIDE:
-        multiplier = np.clip(nearest + beside, 0, MULTIPLIER_LIMIT)
+    for step in NEIGHBOURS:
+        multiplier = np.clip(nearest + step, 0, MULTIPLIER_LIMIT)
         for offset in (_middle(multiplier, needed, edges, reach, given), given):
             offset = np.clip(offset, -OFFSET_LIMIT, OFFSET_LIMIT)
             tried = np.stack([multiplier, offset])

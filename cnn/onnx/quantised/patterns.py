@@ -84,13 +84,13 @@ def with_channel_scales(graph: Graph) -> Graph:
     constants = dict(graph.constants)
     for quant in quants:
         scales, zero, same = _scales(view, quant), _zero(view, quant), _same_grid(view, quant)
-        behind = None if scales is None or same is None else _depthwise(view, _given(quant, same), scales.size)
+        depthwise = None if scales is None or same is None else _depthwise(view, _given(quant, same), scales.size)
         if (
             scales is None
-            or behind is None
+            or depthwise is None
             or zero is None
             or same is None
-            or any(id(each) in changed for each in behind)
+            or any(id(each) in changed for each in depthwise)
         ):
             continue
         one = np.float32(2.0 ** np.floor(np.log2(float(scales.max()))))
@@ -100,7 +100,7 @@ def with_channel_scales(graph: Graph) -> Graph:
         changed.update(_divided(view, quant, taken))
         for reader in same:
             changed[id(reader)] = (replace(reader, inputs=(reader.inputs[0], f"{taken}/scale", f"{taken}/zero")),)
-        for number, conv in enumerate(behind):
+        for number, conv in enumerate(depthwise):
             filters = view.weights(conv.inputs[1])
             assert filters is not None
             name = f"{taken}/{number}"
@@ -241,7 +241,7 @@ class _Three:
 
     quantise: OnnxOperation
     clip: OnnxOperation
-    behind: tuple[OnnxOperation, ...]
+    dequantisers: tuple[OnnxOperation, ...]
 
 
 def with_quants(graph: Graph) -> Graph:
@@ -252,8 +252,8 @@ def with_quants(graph: Graph) -> Graph:
         if _is_one(graph.constants, three):
             quant, numbers = _quant(graph.constants, three)
             constants.update(numbers)
-            changed[id(three.behind[0])] = quant
-            changed.update({id(reader): _same(reader, quant) for reader in three.behind[1:]})
+            changed[id(three.dequantisers[0])] = quant
+            changed.update({id(reader): _same(reader, quant) for reader in three.dequantisers[1:]})
     if not changed:
         return graph
     operations = [changed.get(id(operation), operation) for operation in graph.operations]
@@ -266,10 +266,10 @@ def _threes(graph: Graph) -> Iterator[_Three]:
     counts = graph.readers
     for clip in (operation for operation in graph.operations if operation.kind == "Clip" and operation.inputs):
         quantise = producers.get(clip.inputs[0])
-        behind = tuple(reader for name in clip.outputs[:1] for reader in readers.get(name, ()))
+        dequantisers = tuple(reader for name in clip.outputs[:1] for reader in readers.get(name, ()))
         alone = counts[clip.inputs[0]] == 1 and not {*clip.outputs} & {*graph.outputs}
-        if quantise is not None and alone and {reader.kind for reader in behind} == {"DequantizeLinear"}:
-            yield _Three(quantise, clip, behind)
+        if quantise is not None and alone and {reader.kind for reader in dequantisers} == {"DequantizeLinear"}:
+            yield _Three(quantise, clip, dequantisers)
 
 
 def _producers(graph: Graph, kind: str) -> dict[str, OnnxOperation]:
@@ -294,7 +294,7 @@ def _is_one(constants: Mapping[str, Array], three: _Three) -> bool:
     return all(
         _axis(reader) == _axis(first)
         and all(_equal(*(_constant(constants, each, i) for each in (first, reader))) for i in (1, 2))
-        for reader in three.behind
+        for reader in three.dequantisers
     )
 
 
@@ -349,7 +349,7 @@ def _quant(constants: Mapping[str, Array], three: _Three) -> tuple[OnnxOperation
     form, grid = _form(constants, three), _scale(constants, three.quantise)
     assert form is not None
     assert grid is not None
-    (bits, signed, narrow), outputs = form, three.behind[0].outputs
+    (bits, signed, narrow), outputs = form, three.dequantisers[0].outputs
     values = np.asarray(grid[0], np.float32), np.asarray(grid[1], np.float32), np.asarray(bits, np.float32)
     numbers = {f"{outputs[0]}/{place}": value for place, value in enumerate(values, 1)}
     attributes = {"signed": int(signed), "narrow": int(narrow), "rounding_mode": "ROUND", ZERO_BEHIND: 1}

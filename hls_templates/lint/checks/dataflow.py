@@ -186,7 +186,7 @@ def _short(node: Node) -> str:
 
 
 def _loop(program: Program, loop: Node, function: FunctionDefinition) -> Iterator[Fault]:
-    beside = [
+    others = [
         node
         for node in _statements(function.body)
         if node.type != "declaration" and not node.start_byte <= loop.start_byte < node.end_byte
@@ -194,9 +194,9 @@ def _loop(program: Program, loop: Node, function: FunctionDefinition) -> Iterato
     if loop.type != "for_statement":
         yield fault(loop, "dataflow-loop", required="be a for loop", actual="this is another kind")
         return
-    if beside:
-        actual = f"«{_short(beside[0])}» is in it too"
-        yield fault(beside[0], "dataflow-loop", required="be alone in its function", actual=actual)
+    if others:
+        actual = f"«{_short(others[0])}» is in it too"
+        yield fault(others[0], "dataflow-loop", required="be alone in its function", actual=actual)
     yield from _header(program, loop, function)
 
 

@@ -118,8 +118,8 @@ class Head:
             return self.bins**2 * (self.classes + len(self.anchors) * (self.coords + 1))
         if self.kind == "gaussian-yolo":
             return len(self.anchors) * (2 * self.coords + 1 + self.classes)
-        beside = self.softmax if self.kind == "ssd" else 1  # no object, or the objectness
-        return len(self.anchors) * (self.coords + beside + self.classes)
+        extra = self.softmax if self.kind == "ssd" else 1  # no object, or the objectness
+        return len(self.anchors) * (self.coords + extra + self.classes)
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> Head:

@@ -88,7 +88,7 @@ LEVELS = (
     "word_cycles",
     "rows_lead",
     "weights_lead",
-    "port_behind",
+    "port_lag",
     "excess",
     "gap",
     "pending_bytes",

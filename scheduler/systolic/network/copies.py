@@ -209,10 +209,10 @@ def _inserted(network: AnyNetwork, index: int, inserted: Sequence[Any], changed:
     """
     nodes: Sequence[Any] = nodes_of(network)
     count = len(inserted)
-    behind = [
+    later = [
         replace(node, inputs=tuple(i if i < index else i + count for i in node.inputs)) for node in nodes[index + 1 :]
     ]
-    return cast(AnyNetwork, replace(cast(Any, network), nodes=(*nodes[:index], *inserted, changed, *behind)))
+    return cast(AnyNetwork, replace(cast(Any, network), nodes=(*nodes[:index], *inserted, changed, *later)))
 
 
 def _copy_of(source: Node | QNode) -> Convolution | QConvolution:

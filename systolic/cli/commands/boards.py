@@ -40,7 +40,7 @@ def _overview(loaded: Sequence[Board]) -> str:
             board.resources.lut,
             board.ddr.preset_gbps,
             len(board.ports),
-            board.target_clocks()[-1].mhz,
+            board.design_clock(None).mhz,
             board.clocks()[-1].mhz,
         )
         for board in loaded

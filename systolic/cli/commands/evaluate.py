@@ -48,9 +48,13 @@ def run(options: argparse.Namespace) -> int:
         1 if an integer of the executed code differs from the golden model, else 0.
     """
     _check(options)
+    workers = options.workers or cores()
+    evaluation_options = EvaluationOptions(
+        options.data, options.split, options.pictures, options.conf, workers, options.executed
+    )
+    evaluated = _of_design if is_design(Path(options.network)) else _of_network
     with StatusLine() as status:
-        folder = Path(options.network)
-        evaluation = _of_design(options, folder, status) if is_design(folder) else _of_network(options, status)
+        evaluation = evaluated(options, evaluation_options, status)
         if options.worst is not None:
             status.report("drawing")
             save_worst(evaluation, options.worst)
@@ -74,8 +78,9 @@ def _check(options: argparse.Namespace) -> None:
         check_picture(options.worst)
 
 
-def _of_design(options: argparse.Namespace, folder: Path, status: StatusLine) -> Evaluation:
+def _of_design(options: argparse.Namespace, evaluation_options: EvaluationOptions, status: StatusLine) -> Evaluation:
     """Evaluate the network of a generated design, and the design itself if --executed asks for it."""
+    folder = Path(options.network)
     flags = [f"--{name.replace('_', '-')}" for name in OF_A_NETWORK if getattr(options, name)]
     if flags:
         raise ConflictError(
@@ -87,11 +92,11 @@ def _of_design(options: argparse.Namespace, folder: Path, status: StatusLine) ->
     network = replace(reload(folder), labels=tuple(design.manifest.labels))
     tried = Tried(trained_integers(folder), bits=weight_bits(design.network), generated=True)
     subject = Subject(network, design.network, design.manifest.fit, options.iou, tried)
-    labelled = _labelled(options, subject, status)
-    return evaluate(subject, labelled, _evaluation_options(options), design, status.report)
+    labelled = _labelled(subject, evaluation_options, status)
+    return evaluate(subject, labelled, evaluation_options, design, status.report)
 
 
-def _of_network(options: argparse.Namespace, status: StatusLine) -> Evaluation:
+def _of_network(options: argparse.Namespace, evaluation_options: EvaluationOptions, status: StatusLine) -> Evaluation:
     """Evaluate a network that the options quantise. The labels are read first, because calibration takes longer."""
     if options.executed:
         raise InvalidValueError(
@@ -101,21 +106,16 @@ def _of_network(options: argparse.Namespace, status: StatusLine) -> Evaluation:
     status.report("reading the network")
     model = model_of(options, options.seed, options.names)
     calibration = _calibration(options)
-    labelled = _labelled(options, EvaluatedNetwork(model.network), status)
+    labelled = _labelled(EvaluatedNetwork(model.network), evaluation_options, status)
     quantised = quantise_model(model, calibration, status.report)
     tried = Tried.of(model, quantised, calibration)
     subject = Subject(model.network, quantised, calibration.fit or model.fit, options.iou, tried)
-    return evaluate(subject, labelled, _evaluation_options(options), progress=status.report)
+    return evaluate(subject, labelled, evaluation_options, progress=status.report)
 
 
-def _labelled(options: argparse.Namespace, network: EvaluatedNetwork, status: StatusLine) -> LabelledSet:
+def _labelled(network: EvaluatedNetwork, evaluation_options: EvaluationOptions, status: StatusLine) -> LabelledSet:
     status.report("reading labels")
-    return read_pictures(network, _evaluation_options(options))
-
-
-def _evaluation_options(options: argparse.Namespace) -> EvaluationOptions:
-    workers = options.workers or cores()
-    return EvaluationOptions(options.data, options.split, options.pictures, options.conf, workers, options.executed)
+    return read_pictures(network, evaluation_options)
 
 
 def _calibration(options: argparse.Namespace) -> Calibration:

@@ -49,15 +49,11 @@ def explore(
     Raises:
         SystolicError: ``Board.nearest_clock`` refuses the clock, or ``fold`` finds no folding.
     """
-    clock = _clock(board, clock_mhz)
+    clock = board.design_clock(clock_mhz)
     options = options or StreamingOptions()
     options = with_saved_ddr(options, board)
     folded = fold(lower(network), board, clock, options, progress)
     return StreamingMapping(network, board, clock, folded, options, fps=options.fps)
-
-
-def _clock(board: Board, clock_mhz: float | None) -> Clock:
-    return board.target_clocks()[-1] if clock_mhz is None else board.nearest_clock(clock_mhz)
 
 
 def with_saved_ddr(options: StreamingOptions, board: Board) -> StreamingOptions:
@@ -124,7 +120,7 @@ def compare(
 
     A search that finds no folding gives a row with its error. If the options name a saved folding, it is one more row.
     """
-    clock, graph, options = _clock(board, clock_mhz), lower(network), options or StreamingOptions()
+    clock, graph, options = board.design_clock(clock_mhz), lower(network), options or StreamingOptions()
     variants = [replace(options, search=search, folding=None) for search in searches]
     variants += [options] if options.folding is not None else []
     rows = []

@@ -156,8 +156,7 @@ def _holds(schedule: SystolicSchedule, board: Board, options: SystolicOptions) -
 
 def _ddr(board: Board, clock_mhz: float | None, rate: DdrRate, dsp_clock: int = 1) -> DdrTiming:
     """Return the DDR's timing at a clock; None means the board's target. Raises the errors of ``check_dsp_clock``."""
-    target = board.target_clocks(highest_mhz(board, dsp_clock))[-1]
-    clock = target if clock_mhz is None else board.nearest_clock(clock_mhz)
+    clock = board.design_clock(clock_mhz, highest_mhz(board, dsp_clock))
     check_dsp_clock(board, clock.mhz, dsp_clock)
     return ddr_timing(board, clock.mhz, rate)
 

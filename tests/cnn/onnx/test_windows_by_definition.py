@@ -153,7 +153,7 @@ def test_border_factors_equal_a_window_over_ones(length: int) -> None:
         factors[:front] = RANDOM.uniform(1, 3, front)
         factors[length - back :] = RANDOM.uniform(1, 3, back)
         ends = _border_kernel(factors)
-        assert (ends.before, ends.behind) == (front, back)
+        assert (ends.before, ends.after) == (front, back)
         assert len(ends.weights) == front + 1 + back
         padded = np.concatenate([np.zeros(front), np.ones(length), np.zeros(back)])
         over = [float(padded[p : p + len(ends.weights)] @ ends.weights) for p in range(length)]

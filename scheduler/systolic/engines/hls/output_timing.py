@@ -243,7 +243,7 @@ class Chunk(Protocol):
     @property
     def excess(self) -> Times: ...
     @property
-    def port_behind(self) -> Times: ...
+    def port_lag(self) -> Times: ...
     @property
     def ports_free(self) -> Times: ...
     @property
@@ -259,7 +259,7 @@ class OutputPhase:
         arrange_done: Time at which arrange has taken the last result of the chunk.
         port_limit: Lower limit of ``arrange_done`` that the ports cause; 0 if they cause no delay.
         output_done: Time at which arrange has output the last word of the chunk before.
-        port_behind: Cycles from ``output_done`` until write_rows has finished that chunk, if the port waits for words.
+        port_lag: Cycles from ``output_done`` until write_rows has finished that chunk, if the port waits for words.
         ports_free: Time at which write_rows has finished that chunk.
         last_response: Time of the response to that chunk's last burst.
     """
@@ -267,7 +267,7 @@ class OutputPhase:
     arrange_done: Times
     port_limit: Times
     output_done: Times
-    port_behind: Times
+    port_lag: Times
     ports_free: Times
     last_response: Times
 
@@ -290,17 +290,17 @@ def output_chunk(grid: PassGrid, before: Chunk, begin: Times, taken: Times, fill
         return OutputPhase(taken, taken * 0, output_done, taken * 0, before.ports_free, before.last_response)
     stages, exists = arrange_stages(grid), words > 0
     # If the chunk before had more words than results were taken, its last words were output after the last result.
-    free = np.where(before.excess > 0, begin - chunk_bubble(grid) + before.port_behind, 0)
+    free = np.where(before.excess > 0, begin - chunk_bubble(grid) + before.port_lag, 0)
     chunk = chunk_write(grid, np.where(exists, before.chunk_columns, 1), np.where(exists, before.column_words, 1))
     port = Port(latest(before.ports_free, free), before.last_response, output_done)
     port = write_chunk(grid, port, chunk, begin + stages, before.word_cycles)
     # If words arrive late, the port finishes soon after the last one.
-    behind = stages - 1 + cycles_after_last_word(chunk, -more)
+    port_lag = stages - 1 + cycles_after_last_word(chunk, -more)
     last_response = latest(
-        port.last_response, output_done + behind - chunk.after + chunk.burst + grid.ddr.write_latency
+        port.last_response, output_done + port_lag - chunk.after + chunk.burst + grid.ddr.write_latency
     )
-    behind = behind - np.where(chunk.single & (before.last_response == 0), chunk.awaits, 0)
-    ports_free = latest(port.free, output_done + behind)
+    port_lag = port_lag - np.where(chunk.single & (before.last_response == 0), chunk.awaits, 0)
+    ports_free = latest(port.free, output_done + port_lag)
     port_pace = latest(1, chunk.cycles / latest(1, words))
     port_limit = np.where(
         exists & (port.output_done > output_done), port.output_done + more * np.where(more > 0, 1, port_pace), 0
@@ -310,7 +310,7 @@ def output_chunk(grid: PassGrid, before: Chunk, begin: Times, taken: Times, fill
         latest(taken, port_limit),
         port_limit,
         output_done,
-        np.where(exists, behind, 0),
+        np.where(exists, port_lag, 0),
         np.where(exists, ports_free, before.ports_free),
         np.where(exists, last_response, before.last_response),
     )

@@ -93,7 +93,7 @@ class _Flow:
     gap: Times
     results: Times
     output_done: Times
-    port_behind: Times
+    port_lag: Times
     last_response: Times
     ports_free: Times
     pool_free: Times
@@ -106,7 +106,7 @@ _NAMES = tuple(f.name for f in fields(_Flow))
 # Fields with the same value after each of several equal chunks. All other fields grow by the same amount per chunk.
 _LEVELS = (
     "excess",
-    "port_behind",
+    "port_lag",
     "chunk_columns",
     "column_words",
     "word_cycles",
@@ -134,8 +134,8 @@ def _tile_save(grid: PassGrid, kind: Times) -> TileSave:
     groups = ceiling(saved_rows / arrays.save_rows)
     pool_cycles = groups + (shape.separate_taps * shape.pool_stride - 1)
     last_chunk = np.where(grid.columns > arrays.chunk, grid.tail_columns * grid.column_cycles, grid.feeds)
-    behind = last_chunk + saver_stages(grid.arrays) - ARRAY_STAGES if last else grid.feeds
-    frozen = np.minimum(ceiling(frozen_groups(grid.arrays) / groups) * grid.column_cycles, behind)
+    limit = last_chunk + saver_stages(grid.arrays) - ARRAY_STAGES if last else grid.feeds
+    frozen = np.minimum(ceiling(frozen_groups(grid.arrays) / groups) * grid.column_cycles, limit)
     skew = skew_of(arrays.rows)  # results in the pipelines move only with later results that push them out
     standing = ARRAY_STAGES / shape.steps * shape.positions / shape.column_positions
     return TileSave(
@@ -332,7 +332,7 @@ def _chunk(grid: PassGrid, tile: TileSave, flow: _Flow, size: tuple[Times, Times
         word_cycles=tile.word_cycles,
         **(_leads(grid, tile, flow, begins, (cycles, array)) if last else {"rows_lead": zero, "weights_lead": zero}),
         output_done=phase.output_done,
-        port_behind=phase.port_behind,
+        port_lag=phase.port_lag,
         last_response=phase.last_response,
         chunk_results=fills,
         gap=begin - flow.last_result,

@@ -37,7 +37,7 @@ class State(Progress):
             from its FIFO late.
         weights_lead: The same number for feed_weights.
         output_done: Time at which arrange has output the last word of the chunk before the last one.
-        port_behind: Cycles from ``output_done`` until write_rows has finished that chunk, if the port waits for words.
+        port_lag: Cycles from ``output_done`` until write_rows has finished that chunk, if the port waits for words.
         last_response: Time of the response to that chunk's last burst.
         ports_free: Time at which write_rows has finished that chunk.
         weights_asked: Time at which read_weights requests the weight tile that the next phase loads.
@@ -59,7 +59,7 @@ class State(Progress):
     rows_lead: Times
     weights_lead: Times
     output_done: Times
-    port_behind: Times
+    port_lag: Times
     last_response: Times
     ports_free: Times
     weights_asked: Times

@@ -167,8 +167,8 @@ def load_rows(grid: PassGrid, state: State, phase: RowPhase, saved_bytes: Times,
     waited_for = np.where(any_words & overlapped, arrived - _after_feeds(transfer, iterations, feeds), 0)
     array = latest(state.array, waited_for)
     # The loop: its iterations and its pipeline. Without overlap, the loads follow the feeds.
-    behind = latest(iterations - feeds, _cycles_after_block(grid, state, phase, iterations))
-    loop = latest(start + iterations, array - LEAD - state.rows_lead + behind) + LOAD_STAGES
+    remaining = latest(iterations - feeds, _cycles_after_block(grid, state, phase, iterations))
+    loop = latest(start + iterations, array - LEAD - state.rows_lead + remaining) + LOAD_STAGES
     loop = loop + np.where((loads > 0) & ~overlapped, loads + LOAD_STAGES, 0)
     padded = last_word + phase.rows.padding * np.where(overlapped, iterations / latest(1, loads), 1)
     next_element = latest(loop, np.where(any_words, latest(arrived, padded) + ROWS_TAKEN, 0))
@@ -191,8 +191,8 @@ def _cycles_after_block(grid: PassGrid, state: State, phase: RowPhase, iteration
     """
     words = np.where(phase.rows.words > 0, phase.rows.loads - phase.rows.padding, 0)
     blocked = (state.array > phase.start + phase.feeds + LEAD) & (grid.tilings.overlap > 0)
-    behind = words * (iterations - phase.feeds) / iterations
-    return np.where(blocked, behind * grid.request_pace - ROW_FIFO_DEPTH, 0)
+    late_words = words * (iterations - phase.feeds) / iterations
+    return np.where(blocked, late_words * grid.request_pace - ROW_FIFO_DEPTH, 0)
 
 
 def load_weights(grid: PassGrid, state: State, phase: WeightPhase) -> State:
@@ -337,8 +337,8 @@ def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: Tile
     waits = (begun.results == 0) & (not traffic.last)  # HlsEngine.end counts the words of the last tile
     stored = np.where(waits, latest(begun.stored, first_burst), begun.stored) + left_bytes / grid.rate
     writes_done = latest(begun.writes_done, begin) + words * traffic.word_cycles
-    port_behind = writes_done - grid.accepted_words
-    ddr_behind = ddr_done - grid.accepted_words * save_bytes(grid) / grid.rate
+    port_lag = writes_done - grid.accepted_words
+    ddr_lag = ddr_done - grid.accepted_words * save_bytes(grid) / grid.rate
     return changed(
         saved,
         ddr_done=ddr_done,
@@ -346,5 +346,5 @@ def move(grid: PassGrid, begun: State, saved: State, start: Times, traffic: Tile
         stored=stored,
         first_write=first_write,
         pending_bytes=grid.flat(tail * column_bytes),
-        arrange_done=latest(saved.arrange_done, latest(port_behind, ddr_behind) - saved.excess),
+        arrange_done=latest(saved.arrange_done, latest(port_lag, ddr_lag) - saved.excess),
     )

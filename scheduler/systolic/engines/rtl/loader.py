@@ -113,8 +113,8 @@ def load_rows(grid: PassGrid, state: RtlState, phase: RowPhase, saved_bytes: Tim
     begun = np.where(overlapped, phase.start - FEED_TO_STEP, fed - FEED_TO_STEP + LOAD_GAP)
     lost = shares_of(grid).lost_cycles(ROWS, words, {SAVES: saved_bytes, WEIGHTS: weight_bytes})
     asked_words = state.rows_asked + words
-    behind = state.rows_arrived + first_words(grid, asked_words) - first_words(grid, state.rows_asked) + lost
-    last_word = latest(behind, begun + first_words(grid, words, READ_WORDS) + lost)
+    queued = state.rows_arrived + first_words(grid, asked_words) - first_words(grid, state.rows_asked) + lost
+    last_word = latest(queued, begun + first_words(grid, words, READ_WORDS) + lost)
     arrived = np.where(words > 0, latest(last_word, state.ddr_done), state.rows_arrived)
     loaded = np.where(any_loads, latest(begun + loads, np.where(words > 0, arrived, 0)), 0)
     loop = latest(fed + LOAD_GAP, np.where(any_loads, begun + loads + LOAD_TO_STEP, 0))
