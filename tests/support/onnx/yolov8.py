@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tests.support.onnx.writer import Writer
 
@@ -37,13 +38,20 @@ class Detector:
         self.random = np.random.default_rng(seed)
         self.channels = {"picture": 3}
 
-    def conv(self, source: str, filters: int, size: int = 1, stride: int = 1, curve: bool = True) -> str:
-        """Append a convolution with its batch norm folded in, and with ``curve`` a SiLU."""
-        channels = self.channels[source]
+    def weights(self, filters: int, channels: int, size: int) -> npt.NDArray[np.floating]:
+        """Return random weights [filters, channels, size, size]; the mean of each filter is 0."""
         spread = np.sqrt(2.5 / (channels * size * size))
         weights = self.random.normal(0, spread, (filters, channels, size, size))
-        weights -= weights.mean(axis=(1, 2, 3), keepdims=True)
-        arrays = [self.writer.constant(weights), self.writer.constant(self.random.normal(0.2, 0.3, filters))]
+        return np.asarray(weights - weights.mean(axis=(1, 2, 3), keepdims=True))
+
+    def biases(self, filters: int) -> npt.NDArray[np.floating]:
+        """Return random biases."""
+        return np.asarray(self.random.normal(0.2, 0.3, filters))
+
+    def conv(self, source: str, filters: int, size: int = 1, stride: int = 1, curve: bool = True) -> str:
+        """Append a convolution with its batch norm folded in, and with ``curve`` a SiLU."""
+        weights = self.weights(filters, self.channels[source], size)
+        arrays = [self.writer.constant(weights), self.writer.constant(self.biases(filters))]
         slid: dict[str, Any] = {"kernel_shape": [size] * 2, "strides": [stride] * 2, "pads": [size // 2] * 4}
         name = self.writer.put("Conv", [source, *arrays], **slid)
         if curve:
