@@ -44,14 +44,14 @@ def test_differences_reports_each_figure_that_differs() -> None:
     assert "parameters are counted" in parameters
 
 
-def test_layers_of_two_convolutions_have_the_macs_and_parameters_of_a_hand_count(tmp_path: Path) -> None:
+def test_layers_of_three_convolutions_have_the_macs_and_parameters_of_a_hand_count(tmp_path: Path) -> None:
     layers = Layers(3, 8, 6)
     x = layers.conv(layers.picture, 4, 3, 2)
-    path = tmp_path / "two.onnx"
-    path.write_bytes(layers.model(layers.conv(x, 5, norm=False)).SerializeToString())
+    path = tmp_path / "three.onnx"
+    path.write_bytes(layers.model(layers.transposed(layers.conv(x, 5, norm=False), 2, bias=False)).SerializeToString())
     assert counts_of(load_model(path).network) == Counts(
-        macs=4 * 3 * (4 * 3 * 9) + 4 * 3 * (5 * 4),
-        parameters=4 * 3 * 9 + 2 * 4 + 5 * 4 + 5,
+        macs=4 * 3 * (4 * 3 * 9) + 4 * 3 * (5 * 4) + 8 * 6 * (2 * 5),
+        parameters=4 * 3 * 9 + 2 * 4 + 5 * 4 + 5 + 5 * 2 * 2 * 2,
     )
 
 
