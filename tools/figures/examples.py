@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Mapping
 
 from tools.figures.folder import PICTURE, Folder, Values, optimistic
-from tools.figures.tables import engines, formats, networks
+from tools.figures.tables import bounds, engines, formats, networks
 
 
 def yolo(folder: Folder) -> Values:
@@ -100,4 +100,5 @@ EXAMPLES: Mapping[str, Callable[[Folder], Values]] = {
     "formats": formats,
     "engines": engines,
     "networks": networks,
+    "bounds": bounds,
 }

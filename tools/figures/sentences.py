@@ -14,6 +14,8 @@ from string import Formatter
 from types import SimpleNamespace
 
 from tools.figures.folder import Values
+from tools.figures.tables import identifier
+from tools.networks.table import Entry, entries
 
 NETWORK_ROW = (
     " | {{networks.{0}_array:s}} | {{networks.{0}_cycles:,}} | {{networks.{0}_fps:,.1f}}"
@@ -33,6 +35,25 @@ NETWORKS = {
     "resnet8": "| resnet8",
     "ds_cnn": "| ds-cnn",
 }
+
+LIMITS = ("layers_measured_1", "layers_optimistic_1", "layers_measured_4", "layers_optimistic_4")
+LIMITS_IN_DDR = ("layers_in_ddr_measured_1", "layers_in_ddr_optimistic_1")
+
+
+def _bounds_row(entry: Entry) -> str:
+    """Return a row of the limits of a network, with two rates per column after the first three."""
+
+    def rate(figure: str) -> str:
+        return f"{{bounds.{identifier(entry.name)}_{figure}:,.0f}}"
+
+    def rates(*figures: str) -> str:
+        return " / ".join(map(rate, figures))
+
+    size = f"{{bounds.{identifier(entry.name)}_gmac:.3f}} | {{bounds.{identifier(entry.name)}_weights:.2f}}"
+    alone = f"{rate('macs')} | {rates('frame_measured_1', 'frame_optimistic_1')}"
+    by_layer = f"{rates(*LIMITS[:2])} | {rates(*LIMITS[2:])} | {rates(*LIMITS_IN_DDR)}"
+    return f"| {entry.title} | {size} | {alone} | {by_layer} | {rate('single')} | {rate('dpu') if entry.dpu else '–'} |"
+
 
 SIX_ROW = (
     "{{formats.{0}_lut:,}} | {{formats.{0}_modelled:,}} | {{formats.{0}_cycles:,}} | {{formats.{0}_fps:.1f}}"
@@ -93,6 +114,11 @@ SENTENCES: Mapping[str, tuple[str, ...]] = {
         "| 1, within the budget of 80 % | " + SIX_ROW.format("six"),
         "| 2, with `--lut-share 0.9` | " + SIX_ROW.format("six_fast"),
         *(text + NETWORK_ROW.format(name) for name, text in NETWORKS.items()),
+    ),
+    "docs/reference/bounds.md": (
+        "{bounds.dsp:,} DSPs with two products per cycle at {bounds.clock_mhz:.0f} MHz, doubled for the DSPs.",
+        "{bounds.measured_gbps:.2f} GB/s, the measured share, or {bounds.optimistic_gbps:.2f} GB/s",
+        *map(_bounds_row, entries()),
     ),
     "docs/explanation/scheduler.md": (
         "in LUTRAM: {yolo.bram36:.0f} BRAM36, {yolo.lut:,} LUTs of 230,400 (estimates).",

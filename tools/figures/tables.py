@@ -7,8 +7,12 @@ from typing import Any
 
 import onnx
 
+from boards import board
 from tests.support.onnx.yolov8 import Detector, Form
+from tools.bounds.limits import Format
+from tools.bounds.report import Question, answered
 from tools.figures.folder import PICTURE, Folder, Values, optimistic
+from tools.networks.table import entries
 
 YOLO = "tiny-yolov2-voc"
 
@@ -57,6 +61,36 @@ def networks(folder: Folder) -> Values:
         traced = _traced(folder, network, "--schedule", "schedule.json")
         values |= {f"{name}_{figure}": value for figure, value in traced.items()}
     return values
+
+
+def bounds(folder: Folder) -> Values:
+    """Derive the limits of every compared network on a ZCU104 in int8, for one frame and for four per load of the
+    weights."""
+    values: Values = {}
+    for batch in (1, 4):
+        answer = answered(Question(board.load("zcu104"), Format(8, batch)), entries())
+        for network in answer["networks"]:
+            values |= _limits(identifier(network["name"]), network, batch)
+    values |= {f"{ddr['profile']}_gbps": ddr["gbps"] for ddr in answer["ddr"]}
+    return values | {"dsp": answer["dsp"], "clock_mhz": answer["clocks"][0]["clock_mhz"]}
+
+
+def identifier(network: str) -> str:
+    """Return the name of a network as the names of its figures begin."""
+    return network.replace("-", "_")
+
+
+def _limits(name: str, network: dict[str, Any], batch: int) -> Values:
+    doubled, single = network["limits"]
+    values: Values = {}
+    for profile in doubled["profiles"]:
+        kind = f"{profile['profile']}_{batch}"
+        values |= {f"{name}_{key}_{kind}": profile[f"{key}_fps"] for key in ("frame", "layers", "layers_in_ddr")}
+    if batch > 1:
+        return values
+    size: Values = {f"{name}_gmac": network["macs"] / 1e9, f"{name}_weights": network["weights"] / 1e6}
+    size |= {f"{name}_macs": doubled["macs_fps"], f"{name}_single": single["macs_fps"]}
+    return values | size | ({f"{name}_dpu": network["dpu"]["fps"]} if network["dpu"] else {})
 
 
 def formats(folder: Folder) -> Values:
