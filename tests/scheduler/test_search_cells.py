@@ -12,7 +12,7 @@ import pytest
 from scheduler.hardware.arithmetic import NEVER
 from scheduler.systolic.array import Array
 from scheduler.systolic.search import solve
-from scheduler.systolic.search.costs import LayerCosts, _cannot_beat
+from scheduler.systolic.search.costs import LayerCosts, _can_beat
 from scheduler.systolic.search.depths import Depths
 from scheduler.systolic.tiling import BufferNeeds
 from tests.support.cases import cases
@@ -109,24 +109,26 @@ def test_least_keys_equal_the_minimum_of_fitting_tilings(seed: int) -> None:
 
 
 @cases(
-    "objective, budget, best, cycles, traffic, hopeless",
+    "objective, budget, best, cycles, traffic, possible",
     [
-        ("fps", 100, None, 100, 9, False),
-        ("fps", 100, None, 101, 9, True),
-        ("fps", 100, (50, 1), 50, 99, False),
-        ("fps", 100, (50, 1), 51, 1, True),
-        ("ddr", 100, (50, 1), 99, 50, False),
-        ("ddr", 100, (50, 1), 1, 51, True),
-        ("resources", 100, (50, 1), 99, 99, False),
-        ("resources", 100, (50, 1), 101, 1, True),
+        ("fps", 100, None, (100, 101), 9, [True, False]),
+        ("fps", 100, (50, 1), (50, 51), 99, [True, False]),
+        ("ddr", 100, (50, 1), (99, 101), 50, [True, False]),
+        ("ddr", 100, (50, 1), (1, 2), 51, [False, False]),
+        ("resources", 100, (50, 1), (99, 101), 99, [True, False]),
     ],
 )
-def test_cannot_beat_compares_budget_and_best(
-    objective: str, budget: int, best: tuple[int, ...] | None, cycles: int, traffic: int, hopeless: bool
+def test_can_beat_compares_budget_and_best(
+    objective: str,
+    budget: int,
+    best: tuple[int, ...] | None,
+    cycles: tuple[int, ...],
+    traffic: int,
+    possible: list[bool],
 ) -> None:
     goal = SimpleNamespace(objective=objective, cycle_budget=lambda _: budget)
     task: Any = SimpleNamespace(goal=goal, ddr=None, best=best)
-    assert _cannot_beat(task, cycles, traffic) is hopeless
+    assert _can_beat(task, np.array(cycles), traffic).tolist() == possible
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -16,14 +16,17 @@ from scheduler.hardware.ddr import ddr_timing
 from scheduler.systolic.area.placement import place
 from scheduler.systolic.area.resources import Usage, area
 from scheduler.systolic.array import RULES, Array, Rule
+from scheduler.systolic.model.arrays import array_column
+from scheduler.systolic.model.cost import layer_cycles
 from scheduler.systolic.search import pareto
-from scheduler.systolic.search.costs import _cycles, geometry_costs
+from scheduler.systolic.search.costs import _known_cycles, geometry_costs
 from scheduler.systolic.search.depths import Depths, areas
 from scheduler.systolic.search.infeasible import _advice, _too_large, nothing_fits, shortfalls
 from scheduler.systolic.search.search import _cheapest_near, _search, _visits, search
 from scheduler.systolic.search.space import TOLERANCE, Goal
 from scheduler.systolic.search.task import arrays_of
 from scheduler.systolic.search.workers import ALONE
+from scheduler.systolic.shape import steps_after, with_maps_on_chip
 from scheduler.systolic.tiling import ORDERS, TILING_RULES, BufferNeeds, TilingRule
 from tests.support.arrays.spaces import SMALL
 from tests.support.cases import cases
@@ -158,8 +161,9 @@ def test_geometry_costs_layer_without_a_tiling_prices_nothing() -> None:
     tiny = replace(SMALL, weight_depths=(2,))
     task = _visits(problem(network, ZCU104, tiny), ddr_timing(ZCU104, 300), Goal(), None)[0].task
     costs = geometry_costs(task, arrays_of(task))
-    assert costs.layers(task.network.may_stay, None) == []
-    assert [len(layer.tilings) for layer in costs.priced.values()] == [0]
+    before = _known_cycles.cache_info().misses
+    assert costs.layers(task.network.may_stay, None) == ([], [])
+    assert _known_cycles.cache_info().misses == before
 
 
 def test_cheapest_near_reuses_known_prices() -> None:
@@ -167,12 +171,12 @@ def test_cheapest_near_reuses_known_prices() -> None:
     network = Builder(3, 40, 40).conv(24, 3).pool().conv(40, 3).network()
     ddr, small = ddr_timing(ZCU104, 300), problem(network, ZCU104, SMALL)
     fastest = _search(small, ddr, Goal(tolerance=TOLERANCE), ALONE)
-    before = _cycles.cache_info().misses
+    before = _known_cycles.cache_info().misses
     found = _cheapest_near(small, fastest, ALONE)
-    assert _cycles.cache_info().misses == before
-    _cycles.cache_clear()
+    assert _known_cycles.cache_info().misses == before
+    _known_cycles.cache_clear()
     anew = _cheapest_near(small, fastest, ALONE)
-    assert _cycles.cache_info().misses > 0
+    assert _known_cycles.cache_info().misses > 0
     assert (found.key, found.schedule.array, found.proof) == (anew.key, anew.schedule.array, anew.proof)
 
 
@@ -183,12 +187,42 @@ def test_geometry_costs_equal_layers_are_priced_once() -> None:
     """
     network = Builder(16, 20, 20).conv(16, 3).conv(16, 3).conv(16, 3).conv(16, 3).network()
     task = _visits(problem(network, ZCU104, SMALL), ddr_timing(ZCU104, 300), Goal(), None)[0].task
-    before = _cycles.cache_info()
-    costs = geometry_costs(task, arrays_of(task)).layers((False,) * 4, None)
-    after = _cycles.cache_info()
+    before = _known_cycles.cache_info()
+    arrays, costs = geometry_costs(task, arrays_of(task)).layers((False,) * 4, None)
+    after = _known_cycles.cache_info()
     assert (after.misses - before.misses, after.hits - before.hits) == (3, 1)
+    assert arrays == arrays_of(task)
     assert np.array_equal(costs[1].cycles, costs[2].cycles)
     assert not np.array_equal(costs[2].cycles, costs[3].cycles)
+
+
+def test_geometry_costs_drops_only_arrays_that_cannot_beat_the_best() -> None:
+    # The arrays of one geometry differ in their cycles. Each that is dropped takes more cycles than the best schedule.
+    network = Builder(3, 40, 40).conv(24, 3).pool().conv(40, 3).conv(16, 1).network()
+    task = _visits(problem(network, ZCU104, SMALL), ddr_timing(ZCU104, 300), Goal(), None)[0].task
+    geometry, on_chip = geometry_costs(task, arrays_of(task)), task.network.may_stay
+    arrays, layers = geometry.layers(on_chip, None)
+    cycles = dict(zip(arrays, sum(layer.cycles.min(axis=1) for layer in layers), strict=True))
+    for best in sorted(set(cycles.values())):
+        left, fewer = geometry.layers(on_chip, (best,))
+        assert left == [array for array in arrays if cycles[array] <= best]
+        picked = np.array([array in left for array in arrays])
+        assert all(np.array_equal(part.cycles, layer.cycles[picked]) for part, layer in zip(fewer, layers, strict=True))
+    assert geometry.layers(on_chip, (min(cycles.values()) - 1,)) == ([], [])
+
+
+@pytest.mark.parametrize("width", [40, 13])
+def test_costs_long_chunks_take_the_same_cycles(width: int) -> None:
+    # The cache prices a chunk that is longer than a row of the output as one that holds just this row.
+    network = Builder(3, 24, width).conv(24, 3).pool().conv(40, 3).conv(16, 1).network()
+    task = _visits(problem(network, ZCU104, SMALL), ddr_timing(ZCU104, 300), Goal(), None)[0].task
+    long = [replace(array, chunk=64 + index) for index, array in enumerate(arrays_of(task))]
+    arrays, layers = geometry_costs(task, long).layers(task.network.may_stay, None)
+    shapes = with_maps_on_chip(task.network.shapes, task.network.may_stay)
+    for index, (layer, shape) in enumerate(zip(layers, shapes, strict=True)):
+        after = steps_after(shapes, index)
+        cycles = layer_cycles(array_column(arrays), shape, layer.tilings, after, task.ddr, index == 0).total
+        assert np.array_equal(np.broadcast_to(cycles, layer.cycles.shape), layer.cycles)
 
 
 def point(cycles: int, dsps: int) -> Any:

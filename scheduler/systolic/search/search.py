@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from boards.board import Board
 from boards.errors import DoesNotFitError, SeveralFaultsError
@@ -26,7 +27,7 @@ from scheduler.systolic.search.bounds import least_bytes, least_cycles
 from scheduler.systolic.search.infeasible import nothing_fits
 from scheduler.systolic.search.problem import Problem, problem_of
 from scheduler.systolic.search.solve import Candidate
-from scheduler.systolic.search.space import AT_A_RATE, FASTEST, TOLERANCE, Goal, bare_array
+from scheduler.systolic.search.space import AT_A_RATE, FASTEST, TOLERANCE, Geometry, Goal, bare_array
 from scheduler.systolic.search.task import Task
 from scheduler.systolic.search.workers import ALONE, Visit, Workers, visit_all
 from scheduler.systolic.workload import workload_of
@@ -202,13 +203,21 @@ def _visits(problem: Problem, ddr: DdrTiming, goal: Goal, key_to_beat: tuple[int
     ``goal`` counts batches, not frames.
     """
     visits = []
-    for geometry in problem.geometries:
-        network = problem.networks[geometry.width]
-        cycles = sum(least_cycles(geometry, network, ddr, problem.space))
+    for geometry, cycles in _least_cycles(problem, ddr):
         if cycles <= goal.cycle_budget(ddr):
+            network = problem.networks[geometry.width]
             task = Task(geometry, network, problem.board, ddr, goal, problem.space, key_to_beat)
             visits.append(Visit(_bound(task, cycles), task))
     return sorted(visits, key=lambda visit: (visit.bound, visit.task.geometry.rows, visit.task.geometry.columns))
+
+
+@lru_cache(maxsize=1)
+def _least_cycles(problem: Problem, ddr: DdrTiming) -> tuple[tuple[Geometry, int], ...]:
+    """Return each geometry with a lower bound of a frame's cycles, from a cache for the second search at a clock."""
+    return tuple(
+        (geometry, sum(least_cycles(geometry, problem.networks[geometry.width], ddr, problem.space)))
+        for geometry in problem.geometries
+    )
 
 
 def _bound(task: Task, cycles: int) -> tuple[int, ...]:

@@ -92,20 +92,26 @@ def solve(task: Task, progress: Progress = silent) -> tuple[Candidate | None, in
     costs = geometry_costs(task, arrays)
     best, count = None, 0
     sizes = map_depths(task)
-    for number, map_depth in enumerate(sizes, 1):
+    # The deepest buffers keep the most maps on chip. Their schedules are the fastest, and rule out most of the others.
+    for number, map_depth in enumerate(reversed(sizes), 1):
         buffers = f", size {number} of {len(sizes)} of map buffers" if len(sizes) > 1 else ""
 
         def report_layers(words: str, buffers: str = buffers) -> None:
             progress(words + buffers)
 
-        layers = costs.layers(stays_at(task, map_depth), task.best, report_layers)
-        if not layers:
+        left, layers = costs.layers(stays_at(task, map_depth), task.best, report_layers)
+        if not left:
             continue
-        candidate, priced = _solve_with(task, [replace(array, map_depth=map_depth) for array in arrays], layers)
+        candidate, priced = _solve_with(task, [replace(array, map_depth=map_depth) for array in left], layers)
         count += priced
         if candidate is not None:
-            best, task = candidate, replace(task, best=candidate.key)
+            best, task = candidate, replace(task, best=_just_above(candidate.key))
     return best, count
+
+
+def _just_above(key: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the smallest key that is worse than ``key``, so that shallower map buffers win if they are as good."""
+    return (*key[:-1], key[-1] + 1)
 
 
 def _solve_with(task: Task, arrays: Sequence[Array], layers: Sequence[LayerCosts]) -> tuple[Candidate | None, int]:
