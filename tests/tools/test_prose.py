@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,12 @@ from tools.prose.rules import findings
 from tools.prose.texts import texts_of
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def _notebook(*cells: tuple[str, list[str]]) -> str:
+    """Return a notebook with these cells, each a kind and its lines, as Jupyter writes it."""
+    return json.dumps({"cells": [{"cell_type": kind, "source": source} for kind, source in cells]}, indent=1)
+
 
 PLANTED = {
     "a fragment": ("a.py", '"""Of a layer."""\n', [(1, "fragment")]),
@@ -35,6 +42,11 @@ PLANTED = {
         "a.py",
         "def test_a_row(): ...\nasync def test_nothing(): ...\n\nclass A:\n    def test_of_what(self): ...\n",
         [(1, "test name"), (2, "test name"), (5, "test name")],
+    ),
+    "cells of a notebook": (
+        "a.ipynb",
+        _notebook(("markdown", ["# A title\n", "\n", "A map lies there."]), ("code", ["a = 1  # Of a layer."])),
+        [(8, "lies"), (14, "fragment")],
     ),
     "a comment of TOML": ("a.toml", 'a = "#"  # that is no list\n', [(1, "is no")]),
 }

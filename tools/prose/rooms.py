@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 CLEAN = (
+    "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "README.md",
     "SECURITY.md",
     "benchmarks",
     "boards",
@@ -16,16 +18,8 @@ CLEAN = (
     "rtl_templates",
     "rtl_timing",
     "scheduler",
-    "systolic/checking",
-    "systolic/cli",
-    "systolic/evaluation",
-    "systolic/execution",
-    "systolic/front_ends",
-    "systolic/report",
-    "systolic/styles",
-    "systolic/trace",
-    "systolic/training",
-    "systolic/vendor",
+    "setup.py",
+    "systolic",
     "tests",
     "tools",
 )

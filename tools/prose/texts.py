@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path, PurePath
 
@@ -46,10 +47,10 @@ def texts_of(path: Path) -> Iterator[Text]:
 
     Raises:
         SyntaxError: A Python file is not valid.
-        ValueError: A comment or a string of another source does not end.
+        ValueError: A comment or a string of another source does not end, or a notebook is not JSON.
     """
     suffix = PurePath(path.name.removesuffix(".j2")).suffix
-    if suffix not in (".py", ".toml", ".md") and not language_of(path.name):
+    if suffix not in (".py", ".toml", ".md", ".ipynb") and not language_of(path.name):
         return
     content = path.read_text("utf-8")
     if path.suffix == ".j2":
@@ -61,6 +62,8 @@ def texts_of(path: Path) -> Iterator[Text]:
         yield from _hash_comments(content)
     elif suffix == ".md":
         yield from _markdown(content)
+    elif suffix == ".ipynb":
+        yield from _notebook(content)
     else:
         yield from _source(content, path.name)
 
@@ -203,3 +206,20 @@ def _markdown(content: str) -> Iterator[Text]:
         elif line.strip():
             start = number if not lines else start
             lines.append(re.sub(r"^\s*(?:[-*]|\d+\.|#+|>)\s+", "", line))
+
+
+# --- Notebooks -----------------------------------------------------------------------------------------------------
+
+_SOURCE_KEY = re.compile(r'^ *"source": ', re.MULTILINE)
+
+
+def _notebook(content: str) -> Iterator[Text]:
+    """Yield the prose of the text and code cells.
+
+    Jupyter stores each line of a cell on one line of the file, below the key, so lines of the file can be reported.
+    """
+    starts = [_line(content, match.end()) for match in _SOURCE_KEY.finditer(content)]
+    for cell, start in zip(json.loads(content)["cells"], starts, strict=True):
+        source = "".join(cell["source"])
+        for text in _python(source) if cell["cell_type"] == "code" else _markdown(source):
+            yield replace(text, line=start + text.line)
