@@ -13,8 +13,8 @@ from boards.board import load
 from boards.errors import DoesNotFitError, InvalidValueError, RangeError
 from scheduler.hardware.arithmetic import NEVER
 from scheduler.hardware.ddr import ddr_timing
-from scheduler.systolic.area.placement import place
-from scheduler.systolic.area.resources import Usage, area
+from scheduler.systolic.area.placement import place, placed_area
+from scheduler.systolic.area.resources import Usage
 from scheduler.systolic.array import RULES, Array, Rule
 from scheduler.systolic.model.arrays import array_column
 from scheduler.systolic.model.cost import layer_cycles
@@ -64,8 +64,9 @@ def test_areas_equal_the_placement_of_each_array() -> None:
     assert grid.shape == (2, 2, 3, 2)
     placed = 0
     for cell in np.ndindex(*grid.shape):
-        used = place(depths.sized(arrays[cell[0]], cell), board)[1]
-        assert grid[cell] == (area(used, board) if used.fits(board) else NEVER)
+        array = depths.sized(arrays[cell[0]], cell)
+        placement, used = place(array, board)
+        assert grid[cell] == (placed_area(array, board, placement) if used.fits(board) else NEVER)
         placed += used.fits(board)
     assert 3 < placed < 20
 

@@ -8,8 +8,7 @@ from itertools import product
 from typing import Any
 
 from scheduler.hardware.ddr import DdrTiming
-from scheduler.systolic.area.placement import place
-from scheduler.systolic.area.resources import area
+from scheduler.systolic.area.placement import place, placed_area
 from scheduler.systolic.array import Array
 from scheduler.systolic.model.cost import layer_cost
 from scheduler.systolic.needs import SEARCHED, fits_depths
@@ -38,9 +37,9 @@ def brute_force(problem: Problem, ddr: DdrTiming, goal: Goal) -> tuple[int, ...]
             for depths in product(*map(space.depths, SEARCHED)):
                 numbers: dict[str, Any] = dict(zip(SEARCHED, depths, strict=True))
                 array = replace(bare, map_depth=map_depth, **numbers)
-                usage = place(array, board)[1]
+                placement, usage = place(array, board)
                 if usage.fits(board):
-                    keys = list(_keys(task, array, costs, area(usage, board)))
+                    keys = list(_keys(task, array, costs, placed_area(array, board, placement)))
                     best = min([*keys, best] if best else keys, default=best)
     return best
 

@@ -1,16 +1,19 @@
 """The choice of a primitive for each buffer and for the requantisers' multipliers: the least area that fits the board.
 
-Buffers are built from BRAM36, URAM or LUTRAM, multipliers from DSPs or LUTs. The area of a design is the sum of the
-areas of its parts (``area`` in scheduler/systolic/area/resources.py), so the choices interact only through the board's
-limits. If the smallest choice of every buffer fits together, it is therefore the optimum. Otherwise ``least_areas``
-runs a branch and bound over all choices, starting with the buffer of the largest area. It abandons a partial choice
-that exceeds the board or the least area so far. ``place`` enumerates every choice, for one array.
+Buffers are built from BRAM36, URAM or LUTRAM, multipliers from DSPs or LUTs. A memory deeper than ``DEEPEST_LUTRAM`` is
+built from LUTs only if the board's blocks do not hold it: such a memory counts a whole board more (``placed_area``).
+
+The area of a design is the sum of the areas of its parts (``area`` in scheduler/systolic/area/resources.py), so the
+choices interact only through the board's limits. If the smallest choice of every buffer fits together, it is therefore
+the optimum. Otherwise ``least_areas`` runs a branch and bound over all choices, starting with the buffer of the largest
+area. It abandons a partial choice that exceeds the board or the least area so far. ``place`` enumerates every choice,
+for one array.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -22,6 +25,7 @@ from scheduler.hardware.arithmetic import NEVER
 from scheduler.systolic.area.memories import MAP_BUFFERS, RESOURCES, Buffer, units
 from scheduler.systolic.area.resources import (
     PLACED,
+    WHOLE,
     Usage,
     area,
     fabric,
@@ -37,6 +41,13 @@ Numbers = npt.NDArray[np.int64]
 
 Placement = Mapping[str, str]
 """The impl of each buffer of PLACED, by the buffer's name: bram, uram or lutram, and dsp or fabric for products."""
+
+DEEPEST_LUTRAM = 256
+"""The most words of a memory that is built from LUTs while blocks are free. A dual port memory of 256 words takes the
+eight LUTs of a CLB for each bit, and F7, F8 and F9 multiplexers of the CLB join them (UG574, "Distributed RAM"). More
+words need several CLBs for each bit, and multiplexers of LUTs. Every address line then drives each LUT of the memory:
+560 words of 128 bits have 9 banks, so an address line reaches about 9 × 128 LUTs. The area does not contain this
+fan-out."""
 
 
 # --- one array -----------------------------------------------------------------------------------------------------
@@ -61,9 +72,25 @@ def placed_usage(array: Array, board: Board, placement: Placement) -> Usage:
     return sum(parts, fixed_usage(array, board))
 
 
+def placed_area(array: Array, board: Board, placement: Placement) -> int:
+    """Return the number that ``place`` and ``least_areas`` minimise.
+
+    It is the area of the whole engine, plus a whole board for each buffer of LUTs that is deeper than
+    ``DEEPEST_LUTRAM``. So a placement without such a buffer is preferred if one fits.
+    """
+    penalties = (_penalty(placement[buffer.name], buffer.depth(array)) for buffer in PLACED)
+    return area(placed_usage(array, board, placement), board) + int(sum(penalties))
+
+
+def _penalty(impl: str, depth: Any) -> Any:
+    """Return a whole board if ``impl`` is LUTs and ``depth`` exceeds ``DEEPEST_LUTRAM``, else 0. ``depth`` may be a
+    grid."""
+    return WHOLE * (impl == "lutram") * (depth > DEEPEST_LUTRAM)
+
+
 def place(array: Array, board: Board) -> tuple[Placement, Usage]:
-    """Return the assignment of primitives to buffers with the least area that fits the board, and the engine's
-    resources with it.
+    """Return the assignment of primitives to buffers with the least ``placed_area`` that fits the board, and the
+    engine's resources with it.
 
     If no placement fits, return the one that exceeds the board least (see ``excess``).
     """
@@ -71,11 +98,16 @@ def place(array: Array, board: Board) -> tuple[Placement, Usage]:
     for buffer in PLACED:
         usages = [(impl, used_by(buffer, array, impl, board)) for impl in impls(buffer, board)]
         choices = [((*chosen, impl), total + usage) for chosen, total in choices for impl, usage in usages]
-    fitting = [(chosen, usage) for chosen, usage in choices if usage.fits(board)]
+    depths = [int(buffer.depth(array)) for buffer in PLACED]
+
+    def size(choice: tuple[tuple[str, ...], Usage]) -> int:
+        return area(choice[1], board) + int(sum(map(_penalty, choice[0], depths)))
+
+    fitting = [choice for choice in choices if choice[1].fits(board)]
     if fitting:
-        chosen, usage = min(fitting, key=lambda choice: area(choice[1], board))
+        chosen, usage = min(fitting, key=size)
     else:
-        chosen, usage = min(choices, key=lambda choice: (excess(choice[1], board), area(choice[1], board)))
+        chosen, usage = min(choices, key=lambda choice: (excess(choice[1], board), size(choice)))
     return {buffer.name: impl for buffer, impl in zip(PLACED, chosen, strict=True)}, usage
 
 
@@ -107,7 +139,7 @@ class _Choice:
     Attributes:
         resources: The names of the board's resources that one unit takes.
         count: The number of units of the primitive; above the board's total if the choice is not allowed.
-        area: Area of these units, in the unit of ``area``.
+        area: Area of these units, in the unit of ``area``; with the penalty if the buffer has other choices.
     """
 
     resources: tuple[str, ...]
@@ -124,12 +156,14 @@ def _choice(buffer: Buffer, grid: Array, impl: str, board: Board) -> _Choice:
 
 
 def _choices(buffer: Buffer, grid: Array, board: Board) -> list[_Choice]:
-    return [_choice(buffer, grid, impl, board) for impl in impls(buffer, board)]
+    choices = [_choice(buffer, grid, impl, board) for impl in impls(buffer, board)]
+    penalties = [_penalty(impl, np.asarray(buffer.depth(grid))) for impl in impls(buffer, board)]
+    return [replace(one, area=one.area + penalty) for one, penalty in zip(choices, penalties, strict=True)]
 
 
 def least_areas(grid: Array, board: Board) -> Numbers:
-    """Return, per array of a grid, the least area of any assignment of primitives that fits the board, or NEVER if none
-    fits.
+    """Return, per array of a grid, the least ``placed_area`` of any assignment of primitives that fits the board, or
+    NEVER if none fits.
 
     Args:
         grid: An array whose numbers are integers, or numpy grids of integers that broadcast together.

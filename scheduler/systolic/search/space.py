@@ -19,7 +19,8 @@ from scheduler.systolic.workload import Workload
 
 OBJECTIVES = ("fps", "ddr", "resources")
 """fps: the fewest cycles per frame. ddr: the fewest DDR bytes per frame at a required frame rate. resources: the
-smallest area at a required frame rate, which is the mean share of the board's DSP, BRAM36, LUT and (if any) URAM."""
+smallest area at a required frame rate, which is the mean share of the board's DSP, BRAM36, LUT and (if any) URAM.
+A deep memory of LUTs counts more (``placed_area`` in scheduler/systolic/area/placement.py)."""
 
 AT_A_RATE = ("ddr", "resources")
 """Objectives that need a required frame rate."""
