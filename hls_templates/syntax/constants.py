@@ -1,10 +1,6 @@
-"""Finds compile-time constants, their values, and loops with a constant trip count."""
+"""Finds compile-time constants, and loops with a constant trip count."""
 
 from __future__ import annotations
-
-import ast
-import operator
-from collections.abc import Callable, Mapping
 
 from tree_sitter import Node
 
@@ -25,17 +21,6 @@ _TRANSPARENT = frozenset(  # expressions that are constant if all their operands
 )
 _DEEPEST = 40
 """The longest chain of definitions that is followed. A cycle of definitions is longer, and is not a constant."""
-
-_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-MAX_EXPRESSION_LENGTH = 500  # characters
-MAX_VALUE = 1 << 64
-"""The limit of a value's magnitude. Without it, constants that square each other could fill the memory."""
 
 
 def template_values(node: Node) -> frozenset[str]:
@@ -144,49 +129,3 @@ def _step(loop: Node) -> list[Node | None]:
     return (
         [update.child_by_field_name("right")] if update is not None and update.type == "assignment_expression" else []
     )
-
-
-def constant_value(expression: str, definitions: Mapping[str, str]) -> int | None:
-    """Return the integer value of an expression of whole numbers and of names that ``definitions`` maps to such
-    expressions.
-
-    Return None if the expression has anything other than ``+ - * / %`` and brackets, or a number of more than 64
-    bits.
-    """
-    return _Definitions(definitions).value(expression, 0)
-
-
-class _Definitions:
-    """Names with the texts of their constant expressions, of which each is evaluated once.
-
-    Without this, a chain of definitions that use the next name twice would take exponential time.
-    """
-
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        self._texts = texts
-        self._values: dict[str, int | None] = {"true": 1, "false": 0}
-
-    def value(self, expression: str, depth: int) -> int | None:
-        if len(expression) > MAX_EXPRESSION_LENGTH or depth > _DEEPEST:
-            return None
-        try:
-            return self._value(ast.parse(expression.strip().replace("/", "//"), mode="eval").body, depth)
-        except (SyntaxError, ValueError, MemoryError, RecursionError, ZeroDivisionError):
-            return None
-
-    def _value(self, node: ast.expr, depth: int) -> int | None:
-        if isinstance(node, ast.Constant):
-            return node.value if type(node.value) is int and node.value <= MAX_VALUE else None
-        if isinstance(node, ast.Name):
-            return self._named(node.id, depth)
-        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            first, second = self._value(node.left, depth), self._value(node.right, depth)
-            value = None if first is None or second is None else _OPERATORS[type(node.op)](first, second)
-            return value if value is not None and abs(value) <= MAX_VALUE else None
-        return None
-
-    def _named(self, name: str, depth: int) -> int | None:
-        if name not in self._values and name in self._texts:
-            self._values[name] = None  # ends a cycle, if the definition refers to the name itself
-            self._values[name] = self.value(self._texts[name], depth + 1)
-        return self._values.get(name)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from hls_templates.syntax.constants import constant_value
 from hls_templates.syntax.declarations import NAMES, Variable, template_parameters
 from hls_templates.syntax.nodes import text_of, walk
 from hls_templates.syntax.program import Program
+from hls_templates.syntax.values import constant_functions, constant_value
 
 _NATIVE = {"bool": 1, "char": 8, "short": 16, "int": 32, "unsigned": 32, "long": 64}
 _WIDTH_FIRST = frozenset({"ap_int", "ap_uint", "ap_axiu", "ap_axis"})  # their first template argument is the bits
@@ -56,6 +56,7 @@ class Types:
         self._constants = {
             name: text_of(value) for name, value in values if value is not None and value.type != "initializer_list"
         }
+        self._functions = constant_functions(program.all_functions)
 
     def sizes(self, declaration: Node, variable: Variable) -> tuple[str, ...]:
         """Return the texts of a variable's array sizes, including the sizes of its alias; () if it is not an array."""
@@ -122,8 +123,9 @@ class Types:
         return width
 
     def value(self, text: str) -> int | None:
-        """Return the integer value of an expression of numbers and global constants; None for any other expression."""
-        return constant_value(text, self._constants)
+        """Return the integer value of an expression of numbers, global constants and constexpr functions; None for any
+        other expression."""
+        return constant_value(text, self._constants, self._functions)
 
 
 def _replaced(text: str, bound: Mapping[str, str]) -> str:

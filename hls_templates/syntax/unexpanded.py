@@ -7,6 +7,9 @@ are declared by macros. The comparison with the reports therefore needs all line
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+from hls_templates.syntax.values import constant_value
 
 _NOT_CODE = re.compile(r"""//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'""", re.DOTALL)
 _VALUES = re.compile(r'=\s*\{[^;()"]*[;()"]?')
@@ -33,6 +36,36 @@ def synthesised(text: str) -> str:
         lines.append(line if stays else "")
         continued = line.endswith("\\") and (continued or bool(word))
     return _PRAGMA_MACRO.sub(r"\1#pragma \2", "\n".join(lines))
+
+
+def chosen(text: str, definitions: Mapping[str, str]) -> str:
+    """Return a C++ text without the lines of the branches that its ``#if`` excludes. Each line keeps its number.
+
+    Both branches stay if the condition has other names than ``definitions``, such as ``#ifdef`` and ``defined(NAME)``
+    have.
+
+    Args:
+        text: The text of a file.
+        definitions: The expressions of constants by name.
+    """
+    lines = text.split("\n")
+    # For each surrounding #if: whether its present branch stays, and whether a branch after it may stay.
+    branches: list[tuple[bool, bool]] = []
+    for index, line in enumerate(_NOT_CODE.sub(_without_comment, text).split("\n")):
+        directive = _DIRECTIVE.match(line)
+        word = directive[1] if directive else ""
+        if word in ("if", "ifdef", "ifndef"):
+            branches.append((True, True))
+        if word in ("if", "elif") and branches and directive is not None and branches[-1][1]:
+            value = constant_value(line[directive.end() :].strip(), definitions)
+            branches[-1] = (True, True) if value is None else (bool(value), not value)
+        elif word in ("else", "elif") and branches:
+            branches[-1] = (branches[-1][1], False) if word == "else" else (False, False)
+        elif word == "endif" and branches:
+            branches.pop()
+        elif not all(stays for stays, _ in branches):
+            lines[index] = ""
+    return "\n".join(lines)
 
 
 def _without_comment(match: re.Match[str]) -> str:

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from tree_sitter import Node
 
 from boards.errors import FileAccessError, UnsupportedError
-from hls_templates.syntax.constants import constant_value
+from hls_templates.syntax.constants import template_values
 from hls_templates.syntax.declarations import template_parameters, variables
 from hls_templates.syntax.nodes import enclosing_loops, is_pragma, text_of, walk
 from hls_templates.syntax.pragmas import read_pragma
 from hls_templates.syntax.program import FunctionDefinition, parse
 from hls_templates.syntax.scopes import arguments, callee_name
-from hls_templates.syntax.unexpanded import synthesised
+from hls_templates.syntax.unexpanded import chosen, synthesised
+from hls_templates.syntax.values import ConstantFunction, constant_functions, constant_value
 from systolic.execution.verilate import is_rtl
 
 MAX_SOURCE_BYTES = 256 << 20
@@ -141,6 +142,29 @@ class Sources:
         return calls
 
 
+@dataclass(frozen=True)
+class Constants:
+    """The constants and the constexpr functions of a design's C++.
+
+    Attributes:
+        expressions: The expressions of constants by name.
+        functions: The functions by name.
+    """
+
+    expressions: Mapping[str, str]
+    functions: Mapping[str, ConstantFunction]
+
+    def inside(self, function: FunctionDefinition) -> Constants:
+        """Return the constants inside a function. Its function and template parameters hide outer names."""
+        hidden = {*template_values(function.body), *(parameter.name for parameter in function.params)}
+        visible = {name: value for name, value in self.expressions.items() if name not in hidden}
+        return replace(self, expressions={**visible, **dict(_constants(function.body))})
+
+    def value(self, node: Node | None) -> int | None:
+        """Return the integer value of an expression's node, or None if it is not a constant."""
+        return constant_value(text_of(node), self.expressions, self.functions)
+
+
 def read_sources(folder: Path) -> Sources:
     """Parse the C++ in ``src/`` of a design's folder.
 
@@ -148,12 +172,12 @@ def read_sources(folder: Path) -> Sources:
         FileAccessError: The folder or a file cannot be read, or there is no C++.
         UnsupportedError: The engine is in SystemVerilog.
     """
-    texts, macros = {}, {}
-    for path in sorted((folder / "src").glob("*")):
-        if path.suffix in (".h", ".cpp"):
-            text = _read(path)
-            macros.update(_macros(text))
-            texts[path.name] = _code(path, text)
+    paths = [path for path in sorted((folder / "src").glob("*")) if path.suffix in (".h", ".cpp")]
+    read = {path: _read(path) for path in paths}
+    named = _unique((name, value) for text in read.values() for name, value, _ in _macros(text))
+    read = {path: chosen(text, named) for path, text in read.items()}
+    macros = [macro for text in read.values() for macro in _macros(text)]
+    texts = {path.name: _code(path, text) for path, text in read.items()}
     if is_rtl(folder):
         raise UnsupportedError(
             f"comparing {folder} with the vendor's reports",
@@ -164,15 +188,16 @@ def read_sources(folder: Path) -> Sources:
         remedy = "copy the whole generated folder"
         raise FileAccessError(str(folder / "src"), "holds no C++", "folder", remedy=remedy)
     programs = {name: parse(text.encode()) for name, text in texts.items()}
-    values = [(name, value) for name, (value, _) in macros.items()]
+    values = [(name, value) for name, value, _ in macros]
     values += [pair for program in programs.values() for pair in _constants(program.root)]
-    constants = _unique(values)
+    constant = constant_functions(function for program in programs.values() for function in program.all_functions)
+    constants = Constants(_unique(values), constant)
     functions = tuple(
         _function(name, function, constants)
         for name, program in programs.items()
         for function in _outermost(program.all_functions)
     )
-    return Sources(functions, macros, texts)
+    return Sources(functions, {name: (value, comment) for name, value, comment in macros}, texts)
 
 
 def _read(path: Path) -> str:
@@ -201,8 +226,9 @@ _MACRO = re.compile(
 )
 
 
-def _macros(text: str) -> dict[str, tuple[str, str]]:
-    return {name: (value.strip(), (comment or "").strip()) for name, value, comment in _MACRO.findall(text)}
+def _macros(text: str) -> list[tuple[str, str, str]]:
+    """Return name, value and comment of each macro that a text defines."""
+    return [(name, value.strip(), comment.strip()) for name, value, comment in _MACRO.findall(text)]
 
 
 def _constants(node: Node) -> Iterator[tuple[str, str]]:
@@ -231,9 +257,9 @@ def _outermost(functions: Iterable[FunctionDefinition]) -> Iterator[FunctionDefi
             yield function
 
 
-def _function(file: str, function: FunctionDefinition, constants: Mapping[str, str]) -> DesignFunction:
+def _function(file: str, function: FunctionDefinition, constants: Constants) -> DesignFunction:
     name = function.name
-    constants = {**constants, **dict(_constants(function.body))}
+    constants = constants.inside(function)
     calls, storages, loops, process = set[str](), list[DeclaredStorage](), list[DeclaredLoop](), ""
     for node in walk(function.body):
         if node.type == "call_expression":
@@ -269,22 +295,22 @@ def _line(node: Node) -> int:
     return node.start_point.row + 1
 
 
-def _loop(function: str, file: str, directive: Node, constants: Mapping[str, str]) -> Iterator[DeclaredLoop]:
+def _loop(function: str, file: str, directive: Node, constants: Constants) -> Iterator[DeclaredLoop]:
     """Yield the loop that the SYSTOLIC_PIPELINE directive is in, unless it has no iterations."""
     loop = next(enclosing_loops(directive), None)
     if loop is None or _is_empty(loop, constants):
         return
-    rates = [constant_value(text_of(argument), constants) for argument in arguments(directive)]
+    rates = [constants.value(argument) for argument in arguments(directive)]
     ii, depth = rates if len(rates) == 2 else (None, None)
     yield DeclaredLoop(function, file, _line(loop), _line(directive), ii, depth)
 
 
-def _is_empty(loop: Node, constants: Mapping[str, str]) -> bool:
+def _is_empty(loop: Node, constants: Constants) -> bool:
     """Return whether the loop's condition is ``… < 0``, with a number or a constant."""
     condition = loop.child_by_field_name("condition")
     if condition is None or text_of(condition.child_by_field_name("operator")) != "<":
         return False
-    return constant_value(text_of(condition.child_by_field_name("right")), constants) == 0
+    return constants.value(condition.child_by_field_name("right")) == 0
 
 
 def _storage(function: str, file: str, directive: Node) -> Iterator[DeclaredStorage]:

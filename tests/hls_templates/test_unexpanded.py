@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hls_templates.syntax.constants import constant_value
 from hls_templates.syntax.nodes import walk
-from hls_templates.syntax.program import syntax_tree
-from hls_templates.syntax.unexpanded import synthesised
+from hls_templates.syntax.program import parse, syntax_tree
+from hls_templates.syntax.unexpanded import chosen, synthesised
+from hls_templates.syntax.values import constant_functions, constant_value
 from tests.support.cases import cases
 
 
@@ -36,9 +36,63 @@ def test_synthesised_of_a_directive_in_a_macro_is_a_pragma_that_parses() -> None
     assert ("preproc_call" in types, "ERROR" in types) == (True, False)
 
 
+def test_chosen_of_a_constant_condition_keeps_one_branch() -> None:
+    code = "#if WIDE > 2 // lanes\na\n#if WIDE == 9\nb\n#endif\n#elif WIDE\nc\n#else\nd\n#endif\ne"
+    assert [line for line in chosen(code, {"WIDE": "4"}).split("\n") if line and line[0] != "#"] == ["a", "e"]
+    assert [line for line in chosen(code, {"WIDE": "1"}).split("\n") if line and line[0] != "#"] == ["c", "e"]
+    assert [line for line in chosen(code, {"WIDE": "0"}).split("\n") if line and line[0] != "#"] == ["d", "e"]
+
+
+def test_chosen_of_a_condition_with_unknown_names_keeps_all_branches() -> None:
+    code = "#ifdef WIDE\na\n#else\nb\n#endif\n#if OTHER && defined(WIDE)\nc\n#elif WIDE\nd\n#else\ne\n#endif"
+    assert chosen(code, {"WIDE": "0"}) == code.replace("\nd\n", "\n\n")
+
+
+CONSTEXPR = """
+constexpr int depth(int beats) { return beats == 1 ? 9 : 4; }
+constexpr int wide(int bits) { return bits <= 1 ? 1 : bits <= 8 ? 2 * depth(bits) : A; }
+constexpr int endless(int n) { return endless(n + 1) + endless(n + 2); }
+constexpr int twice(int n) { n *= 2; return n; }
+template <int A> constexpr int templated(int n) { return n + A; }
+int running(int n) { return n; }
+"""
+
+
 @cases(
     "expression, value",
     [
+        ("depth(1)", 9),
+        ("depth(A - B)", 4),
+        ("wide(1) + wide(8) + wide(9)", 14),
+        ("endless(1)", None),
+        ("twice(3)", None),
+        ("templated(3)", None),
+        ("running(3)", None),
+        ("depth()", None),
+    ],
+)
+def test_constant_value_of_a_call(expression: str, value: int | None) -> None:
+    functions = constant_functions(parse(CONSTEXPR.encode()).all_functions)
+    assert constant_value(expression, {"A": "5", "B": "3"}, functions) == value
+
+
+@cases(
+    "expression, value",
+    [
+        ("A > 4 ? 8 : 16", 8),
+        ("C > 4 ? 8 : 16", None),
+        ("A < 4 ? C : 16", 16),
+        ("A != 5 && C", 0),
+        ("A == 5 || C", 1),
+        ("!A + ~A + -A", -11),
+        ("1 << 4 | 0x1F & 0b110", 22),
+        ("-7 / 2 * 10 + -7 % 2", -31),
+        ("1'000u + 010", 1008),
+        ("1 << 80", None),
+        ("static_cast<unsigned>(A) + int(B) + (long)A", 13),
+        ("static_cast<bool>(A)", None),
+        ("1.5", None),
+        ("3); int b = (4", None),
         ("3", 3),
         ("A + 2 * B", 11),
         ("(A - 1) / B % 3", 1),

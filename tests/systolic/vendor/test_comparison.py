@@ -98,6 +98,41 @@ def test_read_sources_after_unusual_braces_finds_loops(tmp_path: Path, line: str
     ]
 
 
+CHOSEN = """#define BEATS 1
+#if BEATS == 1
+#define EXTRA 2
+#else
+#define EXTRA 3
+#endif
+static const int WIDE = BEATS > 1 ? 64 : 8;
+constexpr int depth_of(int beats) { return beats == 1 ? 9 : 4; }
+template <int WIDE>
+void part(int BEATS) {
+    for (int i = 0; i < 4; ++i) { SYSTOLIC_PIPELINE(1, depth_of(BEATS)); }
+    for (int i = 0; i < 4; ++i) { SYSTOLIC_PIPELINE(1, WIDE); }
+}
+void top() {
+    for (int i = 0; i < WIDE; ++i) { SYSTOLIC_PIPELINE(1, depth_of(BEATS) + EXTRA); }
+    for (int i = 0; i < (WIDE == 8 ? 0 : 4); ++i) { SYSTOLIC_PIPELINE(1, 1); }
+#if WIDE < 64
+    for (int i = 0; i < 4; ++i) { SYSTOLIC_PIPELINE(EXTRA == 2 ? 1 : 2, depth_of(WIDE)); }
+#endif
+#if BEATS > 1
+    for (int i = 0; i < 4; ++i) { SYSTOLIC_PIPELINE(1, 5); }
+#endif
+}
+"""
+
+
+def test_read_sources_of_constants_under_a_condition_evaluates_them(tmp_path: Path) -> None:
+    """The names in ``part`` are parameters there, so its depths are not known. The second loop of ``top`` is empty."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.h").write_text(CHOSEN)
+    part, top = (f for f in read_sources(tmp_path).functions if f.name in ("part", "top"))
+    assert [(loop.ii, loop.depth) for loop in part.loops] == [(1, None), (1, None)]
+    assert [(loop.ii, loop.depth) for loop in top.loops] == [(1, 11), (1, 4)]
+
+
 def test_read_sources_after_an_unbalanced_function_finds_the_next(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src/a.h").write_text(
